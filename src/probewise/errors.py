@@ -1,0 +1,29 @@
+"""Every exception of the package; each message is one sentence: what was wrong, what was got, what to do."""
+
+
+class ProbewiseError(Exception):
+    """Base of every error that the package raises on purpose."""
+
+
+class InvalidProblem(ProbewiseError, ValueError):
+    """The probes, items, noise or costs do not make a problem that can be solved."""
+
+
+class InvalidGoal(ProbewiseError, ValueError):
+    """The confidence or the tolerance asked for is not meaningful."""
+
+
+class InvalidDesign(ProbewiseError, ValueError):
+    """Weights, directions or settings handed to a design function do not fit together."""
+
+
+class InvalidMeasurements(ProbewiseError, ValueError):
+    """Outcomes or counts do not fit the probes."""
+
+
+class NotIdentifiable(ProbewiseError, ValueError):
+    """A direction lies outside what the given measurements can determine."""
+
+
+class MissingExtra(ProbewiseError, ImportError):
+    """An optional part of the package was called without its dependency installed."""

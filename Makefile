@@ -1,0 +1,59 @@
+# Every target makes the environment it needs in .venv: Python 3.11 or newer, make and a network are enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help demo test check format bench docs clean
+
+help:  ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s%s\n", $$1, $$2}' Makefile
+
+demo: $(VENV)/with-plot  ## solve one problem of the paper, print its certificate, draw its design
+	$(BIN)/probewise demo
+
+# One thread of linear algebra per worker: pytest-xdist already uses every core.
+test: export OPENBLAS_NUM_THREADS := 1
+test: export OMP_NUM_THREADS := 1
+test: export MKL_NUM_THREADS := 1
+test: export MPLBACKEND := Agg
+test: check  ## check, then run every test
+	$(BIN)/pytest -n auto --dist worksteal
+
+check: $(VENV)/with-dev  ## style, types and the one-way imports between layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/with-dev  ## rewrite the sources in the common style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/with-dev  ## measure what the README claims, one script of benchmarks/ after the other
+	@for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+
+docs: $(VENV)/with-docs  ## build the pages in docs/_build/html; a warning is an error
+	$(BIN)/sphinx-build -W --keep-going -n -q -b html docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
+clean:  ## remove all that these targets made
+	rm -rf $(VENV) docs/_build demo dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# with-NAME: the package, editable, with its extra NAME; renewed when pyproject.toml changes.
+$(VENV)/with-%: pyproject.toml | $(BIN)/python
+	@echo "Installing probewise[$*] into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@touch $@
+
+# Some systems ship venv without ensurepip: then the pip of the system, if any, puts pip into the environment.
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; v = sys.version_info[:2]; sys.exit(v < (3, 11) and \
+	  "probewise needs Python 3.11 or newer, $(PYTHON) is %d.%d; name another one: make PYTHON=python3.12" % v)'
+	@$(PYTHON) -m venv --clear $(VENV) >/dev/null 2>&1 \
+	  || { $(PYTHON) -m venv --clear --without-pip $(VENV) \
+	       && $(PYTHON) -m pip --python $@ install --quiet --disable-pip-version-check pip; } \
+	  || { echo "$(PYTHON) cannot make an environment with pip; install its venv package (python3-venv)." >&2; exit 1; }

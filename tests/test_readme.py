@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([*ROOT.glob("*.md"), *(p for p in ROOT.glob("docs/**/*.md") if "_build" not in p.parts)])
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+def blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", (ROOT / "README.md").read_text(), flags=re.M | re.S)
+
+
+def test_example_prints_what_the_readme_says(capsys: pytest.CaptureFixture[str]) -> None:
+    (example,), expected = blocks("python"), blocks("text")[0]
+    exec(compile(example, "README.md", "exec"), {"__name__": "__main__"})
+    printed = capsys.readouterr().out
+    assert NUMBER.sub("#", printed) == NUMBER.sub("#", expected)
+    got, said = ([float(x) for x in NUMBER.findall(text)] for text in (printed, expected))
+    assert got == pytest.approx(said, rel=0.02)  # the design is certified to 1e-3
+
+
+def test_example_is_short() -> None:
+    (example,) = blocks("python")
+    assert sum(bool(line.strip()) for line in example.splitlines()) <= 15
+
+
+def test_commands_named_in_the_readme_are_make_targets() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for page in ("README.md", "CONTRIBUTING.md"):
+        for target in set(re.findall(r"(?:^|`)make (\w+)", (ROOT / page).read_text(), flags=re.M)):
+            assert re.search(rf"^{target}:.*## ", makefile, flags=re.M), f"{page}: make {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text()):
+        assert "://" in target or (page.parent / target).exists(), f"{page.name} links to {target}"

@@ -1,0 +1,114 @@
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import probewise as pw
+
+ROOT = Path(__file__).parents[1]
+VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+
+HEAVY = (
+    "cvxpy",
+    "clarabel",
+    "click",
+    "matplotlib",
+    "numba",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "rich",
+    "sqlalchemy",
+)
+
+# Promised parameters of each public name, those after * by keyword only; more keywords may be added.
+PUBLIC = {
+    "Problem": "probes items * sigma cost probe_names item_names",
+    "BestItem": "delta epsilon",
+    "pairs": "items",
+    "star": "items reference gaps",
+    "points": "items",
+    "explicit": "directions",
+    "optimal_design": "probes directions * cost tol solver",
+    "round_design": "weights n * probes method",
+    "hardness": "problem theta * tol",
+    "gauge": "probes y",
+}
+OTHERS = ("Design", "Allocation", "Hardness", "InvalidProblem", "instances")
+
+# Where packages are served from; spelt in two halves so that this file does not name one.
+REGISTRIES = tuple(
+    ".".join(halves).encode() for halves in [("pypi", "org"), ("pythonhosted", "org"), ("anaconda", "org")]
+)
+
+
+def sources() -> list[Path]:
+    return sorted((ROOT / "src").rglob("*.py"))
+
+
+def files() -> list[Path]:
+    """Every file of the repository, found without asking git: a source archive has the same ones."""
+    folders = [ROOT / name for name in ("src", "tests", "docs", "benchmarks", ".ci")]
+    below = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    made = {"__pycache__", "_build"}
+    return [p for p in (*ROOT.iterdir(), *below) if p.is_file() and not made & set(p.parts)]
+
+
+def test_import_loads_nothing_heavy() -> None:
+    code = f"import sys, probewise; print(*sorted(set(sys.modules) & set({HEAVY})))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def test_star_import_gives_the_public_names() -> None:
+    namespace: dict[str, object] = {}
+    exec("from probewise import *", namespace)
+    assert set(PUBLIC) | set(OTHERS) <= set(namespace)
+    assert set(pw.__all__) <= set(dir(pw))
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_names_keep_their_parameters(name: str) -> None:
+    positional, _, keyword = (part.split() for part in PUBLIC[name].partition("*"))
+    parameters = inspect.signature(getattr(pw, name)).parameters.values()
+    assert [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD] == positional
+    assert set(keyword) <= {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+def test_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no_such_name"):
+        pw.no_such_name  # noqa: B018
+
+
+@pytest.mark.parametrize("name", [*PUBLIC, *OTHERS])
+def test_public_names_are_documented(name: str) -> None:
+    public = getattr(pw, name)
+    assert inspect.getdoc(public)
+    where = "errors" if getattr(public, "__module__", "") == "probewise.errors" else name
+    assert re.search(rf"^\.\. auto\w+:: probewise\.{where}$", (ROOT / "docs/api.md").read_text(), flags=re.M)
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda p: str(p.relative_to(ROOT)))
+def test_modules_fit_on_a_few_screens(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= 400
+
+
+def test_versions_agree() -> None:
+    assert re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), flags=re.M)[0] == VERSION
+    assert re.findall(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), flags=re.M) == [VERSION]
+    assert pw.__version__ == VERSION
+
+
+def test_no_file_names_a_registry() -> None:
+    assert [path for path in files() if any(host in path.read_bytes() for host in REGISTRIES)] == []
+
+
+def test_every_decision_is_listed() -> None:
+    listed = re.findall(r"\]\((\d{4}-[\w-]+\.md)\)", (ROOT / "docs/decisions/README.md").read_text())
+    assert listed == sorted(path.name for path in (ROOT / "docs/decisions").glob("[0-9]*.md"))

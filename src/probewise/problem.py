@@ -1,0 +1,258 @@
+"""Problems: what can be measured, how noisily and at what cost, and what may be recommended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from probewise.coordinates import Array, Coordinates, coordinates
+from probewise.errors import InvalidProblem
+from probewise.tables import Labelled, TableLike, duplicated, labelled, named, numeric
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class Problem:
+    """Find the item z with the largest z'θ from noisy measurements of x'θ (section 2 of the paper).
+
+    Probes and items are array-likes or data frames with one row each; without ``items``, the items are the
+    probes. Only differences of items have to lie in the span of the probes.
+    """
+
+    probes: Array
+    """(n, d): the features of what can be measured; read-only, as all arrays here."""
+    items: Array
+    """(m, d): the features of what may be recommended."""
+    sigma: Array
+    """(n,): the sub-Gaussian scale of the noise of each probe, positive."""
+    cost: Array
+    """(n,): the cost of one measurement of each probe, positive."""
+    probe_names: tuple[str, ...]
+    """n different names."""
+    item_names: tuple[str, ...]
+    """m different names."""
+    feature_names: tuple[str, ...]
+    """d different names."""
+
+    def __init__(
+        self,
+        probes: TableLike,
+        items: TableLike = None,
+        *,
+        sigma: ArrayLike = 1.0,
+        cost: ArrayLike | None = None,
+        probe_names: Iterable[object] | None = None,
+        item_names: Iterable[object] | None = None,
+        feature_names: Iterable[object] | None = None,
+        id_column: str | None = None,
+    ) -> None:
+        first = labelled(probes, name="probes", id_column=id_column)
+        second = first if items is None else labelled(items, name="items", id_column=id_column)
+        if id_column is not None and first.rows is None and second.rows is None:
+            raise InvalidProblem("id_column needs a data frame, got arrays; give probe_names or item_names.")
+        X, Z, features = _matched(first, second)
+        n, m, d = X.shape[0], Z.shape[0], X.shape[1]
+        probe_names = _names(probe_names, first.rows, n, "probe")
+        fallback = probe_names if items is None else second.rows
+        item_names = _names(item_names, fallback, m, "item")
+        feature_names = _names(feature_names, features or [f"x{j}" for j in range(d)], d, "feature")
+        _check_finite(X, "probe", probe_names, feature_names)
+        _check_finite(Z, "item", item_names, feature_names)
+        fields = {
+            "probes": _frozen(X),
+            "items": _frozen(Z),
+            "sigma": _frozen(_per_probe(sigma, probe_names, "sigma")),
+            "cost": _frozen(_per_probe(1.0 if cost is None else cost, probe_names, "cost")),
+            "probe_names": probe_names,
+            "item_names": item_names,
+            "feature_names": feature_names,
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+        _check_distinct(self)
+        _check_identifiable(self)
+
+    def __repr__(self) -> str:
+        counts = f"{self.n_probes} probes, {self.n_items} items, {self.dimension} features"
+        return f"Problem({counts}, rank {self.coordinates.rank})"
+
+    @property
+    def n_probes(self) -> int:
+        """Number n of probes."""
+        return len(self.probes)
+
+    @property
+    def n_items(self) -> int:
+        """Number m of items."""
+        return len(self.items)
+
+    @property
+    def dimension(self) -> int:
+        """Number d of features."""
+        return len(self.feature_names)
+
+    @cached_property
+    def scaled_probes(self) -> Array:
+        """(n, d): the probes in units of their noise, so that every measurement has scale 1."""
+        return _frozen(self.probes / self.sigma[:, None])
+
+    @cached_property
+    def coordinates(self) -> Coordinates:
+        """Coordinates of the span of the probes, from the scaled probes."""
+        return coordinates(self.scaled_probes)
+
+
+def _frozen(array: Array) -> Array:
+    array.flags.writeable = False
+    return array
+
+
+def _matched(probes: Labelled, items: Labelled) -> tuple[Array, Array, tuple[str, ...] | None]:
+    """Probes and items with the same features in the same order, matched by name where both have names."""
+    for table, kind in ((probes, "probes"), (items, "items")):
+        if 0 in table.values.shape:
+            raise InvalidProblem(
+                f"{kind} need at least one row and one feature, got shape {table.values.shape}."
+            )
+    features = probes.features or items.features
+    if probes.features is not None and items.features is not None:
+        absent = [name for name in probes.features if name not in set(items.features)]
+        extra = [name for name in items.features if name not in set(probes.features)]
+        if absent or extra:
+            faults = [f"items lack {named(absent)}"] * bool(absent) + [f"probes lack {named(extra)}"] * bool(
+                extra
+            )
+            raise InvalidProblem(
+                f"probes and items must have the same features, but {' and '.join(faults)}; "
+                "add these columns or leave them out."
+            )
+        order = [items.features.index(name) for name in probes.features]
+        return probes.values, items.values[:, order], features
+    if probes.values.shape[1] != items.values.shape[1]:
+        raise InvalidProblem(
+            f"probes and items must have the same features, got {probes.values.shape[1]} features of probes "
+            f"and {items.values.shape[1]} of items."
+        )
+    return probes.values, items.values, features
+
+
+def _names(
+    given: Iterable[object] | None, found: Iterable[object] | None, count: int, kind: str
+) -> tuple[str, ...]:
+    """The names given, else those found in the table, else the row numbers."""
+    if isinstance(given, str):
+        raise InvalidProblem(f"{kind}_names must be a list of names, got the text '{given}'.")
+    names = tuple(str(name) for name in (given if given is not None else found or range(count)))
+    if len(names) != count:
+        raise InvalidProblem(
+            f"{kind}_names must have one name per {kind}, expected {count}, got {len(names)}."
+        )
+    if twice := duplicated(names):
+        raise InvalidProblem(
+            f"every {kind} needs its own name, but several are called {named(twice)}; rename them."
+        )
+    return names
+
+
+def _check_finite(matrix: Array, kind: str, rows: tuple[str, ...], features: tuple[str, ...]) -> None:
+    finite = np.isfinite(matrix)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0]
+        raise InvalidProblem(
+            f"{kind}s must be finite, got {matrix[row, column]} for {kind} '{rows[row]}' in feature "
+            f"'{features[column]}'; fill it in or leave the {kind} out."
+        )
+
+
+def _per_probe(given: ArrayLike, names: tuple[str, ...], kind: str) -> Array:
+    """(n,): one positive number per probe, from n of them or from one for all."""
+    values = numeric(given, kind)
+    n = len(names)
+    if values.shape not in {(), (n,)}:
+        raise InvalidProblem(
+            f"{kind} must be one number or one per probe, expected shape ({n},), got {values.shape}."
+        )
+    values = np.array(np.broadcast_to(values, (n,)))
+    good = np.isfinite(values) & (values > 0)
+    if not good.all():
+        row = int(np.argmin(good))
+        raise InvalidProblem(
+            f"{kind} must be positive and finite, got {values[row]} for probe '{names[row]}'."
+        )
+    return values
+
+
+def _check_distinct(problem: Problem) -> None:
+    """No two items may have equal features: neither could ever be shown to be better."""
+    rows: dict[bytes, int] = {}
+    for row, item in enumerate(problem.items + 0.0):  # -0.0 becomes 0.0, so equal rows have equal bytes
+        twin = rows.setdefault(item.tobytes(), row)
+        if twin != row:
+            names = named((problem.item_names[twin], problem.item_names[row]))
+            raise InvalidProblem(
+                f"items {names} are identical, so neither can be the better one; keep one of them."
+            )
+
+
+def _check_identifiable(problem: Problem) -> None:
+    """Every difference of items must lie in the span of the probes."""
+    if problem.n_items == 1 or problem.coordinates.rank == problem.dimension:
+        return
+    if problem.coordinates.rank == 0:
+        raise InvalidProblem(
+            "every probe is zero, so no two items can be compared; add a probe that is not zero."
+        )
+    lost = _lost(problem)
+    size = np.abs(lost).max(axis=0)
+    lacking = size > 0
+    if not lacking.any():
+        return
+    # Items with equal lost parts can be compared with each other: advise to keep the largest such group.
+    pattern = np.round(lost[:, lacking] / size[lacking], 6) + 0.0
+    _, group, count = np.unique(pattern, axis=0, return_inverse=True, return_counts=True)
+    kept = group.reshape(-1) == np.argmax(count)
+    names = np.array(problem.item_names, dtype=object)
+    raise InvalidProblem(
+        f"no combination of probes compares items {named(names[~kept])} with item '{names[kept][0]}': "
+        f"{_missing_probes(problem, lacking)}, or leave these items out."
+    )
+
+
+def _missing_probes(problem: Problem, lacking: NDArray[np.bool_]) -> str:
+    """Which features lack a probe, and which probe to add."""
+    names = np.array(problem.feature_names, dtype=object)
+    zero = ~problem.probes.any(axis=0)
+    faults = []
+    if (lacking & zero).any():
+        faults.append(f"{named(names[lacking & zero])} is 0 in every probe")
+    if (lacking & ~zero).any():
+        faults.append(f"the probes do not separate {named(names[lacking & ~zero])}")
+    return f"{' and '.join(faults)}; add probes in which these features vary freely"
+
+
+def _lost(problem: Problem) -> Array:
+    """(m, d): the part of each item, less a reference item, that no probes measure; 0 if it is rounding.
+
+    A difference y = z - z₀ counts as measurable if rounding of the entries may have moved it out of the span:
+    if y + e = (X + E)'a with |e| <= u(|z| + |z₀|) in each feature and ‖E‖ <= u‖X‖, where u = 4·max(n, d)·eps.
+    With a of least norm, its part outside the span is then at most u‖X‖‖a‖ + ‖u(|z| + |z₀|)‖, features scaled
+    as those of the probes. A feature that is 0 in all probes has no scale and no E, and is tested by itself.
+    As z₀ is the smallest item, the slacks of z - z₀ and z' - z₀ add up to the rounding of z and z': those
+    differences decide all pairs, and a near tie passes only if rounding explains what is lost of it.
+    """
+    span = problem.coordinates
+    n, d = problem.probes.shape
+    unit = 4 * max(n, d) * np.finfo(np.float64).eps
+    seen = problem.probes.any(axis=0)
+    size = np.abs(problem.items / span.scale)
+    reference = int(np.argmin(np.linalg.norm(size[:, seen], axis=1)))
+    differences = problem.items - problem.items[reference]
+    rounding = unit * np.where(differences != 0, size + size[reference], 0.0)
+    combination = np.linalg.norm(span(differences), axis=1) / np.sqrt(n)
+    probes = np.linalg.norm(problem.scaled_probes / span.scale)
+    slack = unit * probes * combination + np.linalg.norm(rounding[:, seen], axis=1)
+    lost = span.outside(differences)
+    return np.where(np.abs(lost) > np.where(seen, slack[:, None], rounding), lost, 0.0)

@@ -1,0 +1,310 @@
+"""Tables with named rows and columns, from arrays, data frames, CSV and Parquet files."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import importlib.util
+import io
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from probewise.coordinates import Array
+from probewise.errors import InvalidProblem, MissingExtra
+
+TableLike: TypeAlias = Any
+"""An array-like, a `Table`, or a data frame of pandas, polars, pyarrow or other kinds that narwhals knows."""
+
+Column: TypeAlias = NDArray[Any] | list[str]
+"""Typed numbers or objects of a data frame, or the cells of a CSV file as they were read."""
+
+_MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "."})
+_PARQUET_READERS = (("polars", "read_parquet"), ("pyarrow.parquet", "read_table"), ("pandas", "read_parquet"))
+
+
+def named(names: Iterable[object], *, most: int = 5) -> str:
+    """The first ``most`` names, quoted, for a message: 'a', 'b' and 3 more."""
+    quoted = [f"'{name}'" for name in names]
+    rest = f" and {len(quoted) - most} more" if len(quoted) > most else ""
+    return ", ".join(quoted[:most]) + rest
+
+
+def duplicated(names: Iterable[str]) -> list[str]:
+    """The names that occur more than once, in order."""
+    return [name for name, count in Counter(names).items() if count > 1]
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """A matrix whose rows and columns may have names."""
+
+    values: Array
+    """(k, d)."""
+    rows: tuple[str, ...] | None = None
+    """The k names of the rows, None where the source has none."""
+    features: tuple[str, ...] | None = None
+    """The d names of the columns, None where the source has none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Named columns of equal length, each of numbers or of text."""
+
+    name: str
+    """What messages call the table: a file, or "probes" or "items"."""
+    header: tuple[str, ...]
+    """The names of the columns, all different."""
+    columns: tuple[Column, ...]
+    """The cells of each column; a list holds unparsed text."""
+    lines: tuple[int, ...] | None = None
+    """For each row the line of the file on which it starts."""
+    index: tuple[str, ...] | None = None
+    """Names of the rows that stand outside the columns (the index of a pandas data frame)."""
+
+    def __post_init__(self) -> None:
+        if twice := duplicated(self.header):
+            raise InvalidProblem(f"{self.name} has more than one column called {named(twice)}; rename them.")
+        if "" in self.header:
+            place = self.header.index("") + 1
+            raise InvalidProblem(f"column {place} of {self.name} has no name; call it id if it holds names.")
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.columns[0]) if self.columns else 0
+
+    def without(self, *dropped: str) -> Table:
+        """The same table without the given columns, such as costs that are no features."""
+        kept = [
+            (name, column)
+            for name, column in zip(self.header, self.columns, strict=True)
+            if name not in dropped
+        ]
+        return replace(self, header=tuple(n for n, _ in kept), columns=tuple(c for _, c in kept))
+
+    def column(self, name: str) -> Column:
+        """The cells of one column."""
+        if name not in self.header:
+            raise InvalidProblem(f"{self.name} has no column '{name}'; it has {named(self.header, most=10)}.")
+        return self.columns[self.header.index(name)]
+
+    def is_text(self, name: str) -> bool:
+        """Whether a column is text: by its type or, from CSV, if most of its filled cells are no number."""
+        cells = self.column(name)
+        if isinstance(cells, np.ndarray):
+            return bool(cells.dtype.kind not in "biuf")
+        filled = [cell for cell in cells if cell.casefold() not in _MISSING]
+        return 2 * sum(_number(cell) is None for cell in filled) > len(filled)
+
+    def numbers(self, name: str) -> Array:
+        """One column as an array (k,); a bad cell of a CSV file is named with its line."""
+        cells = self.column(name)
+        if isinstance(cells, np.ndarray):
+            if self.is_text(name):
+                raise InvalidProblem(f"column '{name}' of {self.name} must hold numbers, got text.")
+            return cells.astype(np.float64)
+        values = [_number(cell) for cell in cells]
+        out = np.array(values, dtype=np.float64)  # None becomes NaN
+        if not np.isfinite(out).all():
+            row = int(np.argmin(np.isfinite(out)))
+            raise InvalidProblem(f"{self.place(row)}, column '{name}': {_fault(cells[row])}.")
+        return out
+
+    def text(self, name: str) -> tuple[str, ...]:
+        """One column as names, none of them missing."""
+        cells = self.column(name)
+        values = cells.tolist() if isinstance(cells, np.ndarray) else cells
+        for row, cell in enumerate(values):
+            if cell is None or cell != cell or cell == "":
+                raise InvalidProblem(f"{self.place(row)}, column '{name}': the name is missing; fill it in.")
+        return tuple(str(cell) for cell in values)
+
+    def place(self, row: int) -> str:
+        """Where a row stands, for messages."""
+        return f"{self.name}, row {row}" if self.lines is None else f"{self.name}, line {self.lines[row]}"
+
+    def labelled(self, id_column: str | None = None) -> Labelled:
+        """All columns as features, except the id column, which names the rows.
+
+        Without ``id_column`` it is the column called "id" in any case, else the only column of text, if any.
+        """
+        chosen = self._id_column(id_column)
+        features = tuple(name for name in self.header if name != chosen)
+        if not features:
+            raise InvalidProblem(
+                f"{self.name} has no column of features; its columns are {named(self.header)}."
+            )
+        if texts := [name for name in features if self.is_text(name)]:
+            raise InvalidProblem(
+                f"features must be numbers, but {self.name} has text in {named(texts)}; "
+                "encode these columns as numbers, leave them out, or name one of them as id_column."
+            )
+        rows = self.index if chosen is None else self.text(chosen)
+        return Labelled(np.column_stack([self.numbers(name) for name in features]), rows, features)
+
+    def _id_column(self, wanted: str | None) -> str | None:
+        if wanted is not None:
+            self.column(wanted)
+            return wanted
+        found = [name for name in self.header if name.casefold() == "id"]
+        found = found or [name for name in self.header if self.is_text(name)]
+        if len(found) > 1:
+            raise InvalidProblem(
+                f"{self.name} has more than one column that may hold names, {named(found)}; "
+                "say which one by id_column."
+            )
+        return found[0] if found else None
+
+
+def labelled(source: TableLike, *, name: str, id_column: str | None = None) -> Labelled:
+    """A matrix (k, d), perhaps not finite, and its names, from an array-like, `Table` or data frame."""
+    if isinstance(source, Table):
+        return source.labelled(id_column)
+    if not isinstance(source, np.ndarray | Sequence):
+        table = _frame_table(source, name)
+        if table is not None:
+            return table.labelled(id_column)
+    matrix = numeric(source, name)
+    if matrix.ndim != 2:
+        raise InvalidProblem(
+            f"{name} must be a table with one row per {name.removesuffix('s')}, got shape {matrix.shape}; "
+            "a single feature needs the shape (number of rows, 1)."
+        )
+    return Labelled(matrix)
+
+
+def numeric(values: ArrayLike, name: str) -> Array:
+    """A float64 copy of an array-like of any shape; masked entries become NaN."""
+    try:
+        array = np.ma.asanyarray(values) if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
+        if array.dtype.kind not in "biufO":
+            raise TypeError(f"values of type {array.dtype}")
+        return np.array(np.ma.filled(array.astype(np.float64), np.nan))
+    except (TypeError, ValueError) as error:
+        kind = type(values).__name__
+        raise InvalidProblem(
+            f"{name} must hold numbers only, got a {kind} that does not ({error})."
+        ) from None
+
+
+def _frame_table(source: object, name: str) -> Table | None:
+    """The `Table` of a data frame, with a pandas index as names of the rows; None for anything else."""
+    import narwhals.stable.v2 as nw  # only here: arrays need no data frame library
+
+    try:
+        frame = nw.from_native(source, eager_only=True, pass_through=True)
+    except nw.exceptions.DuplicateError as error:
+        names = " ".join(str(error).split()).rstrip(".")
+        raise InvalidProblem(f"{name} has columns of the same name ({names}); rename them.") from None
+    if not isinstance(frame, nw.DataFrame):
+        return None
+    index = nw.maybe_get_index(frame)
+    rows = None if index is None else tuple(str(label) for label in index)
+    header = tuple(str(column) for column in frame.columns)
+    return Table(name, header, tuple(_cells(series) for series in frame.iter_columns()), index=rows)
+
+
+def _cells(series: Any) -> NDArray[Any]:
+    """(k,): numbers, missing ones as NaN, or objects, missing ones as None, of a narwhals series."""
+    import narwhals.stable.v2 as nw
+
+    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+        values: NDArray[Any] = series.to_numpy()
+        return values if values.dtype.kind in "biuf" else series.cast(nw.Float64).to_numpy()
+    missing = series.is_null().to_list()
+    text = (None if gone else cell for cell, gone in zip(series.to_list(), missing, strict=True))
+    return np.fromiter(text, dtype=object, count=len(missing))
+
+
+def read_table(path: str | Path) -> Table:
+    """The `Table` of a Parquet file (.parquet, .pq) or of a CSV file with commas, semicolons or tabs."""
+    path = Path(path)
+    if not path.is_file():
+        raise InvalidProblem(f"there is no file {path}; check the name and the folder.")
+    return _read_parquet(path) if path.suffix.casefold() in {".parquet", ".pq"} else _read_csv(path)
+
+
+def _read_parquet(path: Path) -> Table:
+    for module, function in _PARQUET_READERS:
+        if importlib.util.find_spec(module.partition(".")[0]) is None:
+            continue
+        try:
+            frame = getattr(importlib.import_module(module), function)(path)
+        except ImportError:  # pandas is there, but no engine for Parquet
+            continue
+        except Exception as error:
+            reason = str(error).partition("\n")[0].rstrip(".")
+            raise InvalidProblem(f"{path.name} cannot be read as a Parquet file: {reason}.") from None
+        table = _frame_table(frame, path.name)
+        assert table is not None
+        return table
+    raise MissingExtra(
+        f"reading {path.name} needs polars; install probewise[parquet] or save the table as CSV."
+    )
+
+
+def _read_csv(path: Path) -> Table:
+    """Cells as text without surrounding blanks; empty lines are skipped and a byte order mark is ignored."""
+    try:
+        lines = list(io.StringIO(path.read_bytes().decode("utf-8-sig"), newline=""))
+    except UnicodeDecodeError:
+        raise InvalidProblem(
+            f"{path.name} is not UTF-8 text; save it as CSV in UTF-8 or as Parquet."
+        ) from None
+    records = _records(lines, path.name)
+    if not records:
+        raise InvalidProblem(f"{path.name} is empty; its first line must name the columns.")
+    header = records[0][1]
+    if all(_number(cell) is not None for cell in header):
+        raise InvalidProblem(
+            f"the first line of {path.name} must name the columns, got numbers: {named(header)}."
+        )
+    for line, cells in records[1:]:
+        if len(cells) != len(header):
+            raise InvalidProblem(
+                f"{path.name}, line {line}: expected {len(header)} cells as in the header, got {len(cells)}; "
+                "quote cells that contain the separator."
+            )
+    columns = [list(column) for column in zip(*(cells for _, cells in records[1:]), strict=True)]
+    starts = tuple(line for line, _ in records[1:])
+    return Table(path.name, tuple(header), tuple(columns or [[] for _ in header]), starts)
+
+
+def _records(lines: list[str], name: str) -> list[tuple[int, list[str]]]:
+    """(first line, cells) of each record that is not blank; the first line shows the separator."""
+    first = next((line for line in lines if line.strip()), "")
+    bare = re.sub(r'"[^"]*"', "", first)
+    reader = csv.reader(lines, delimiter=max(",;\t", key=bare.count), strict=True)
+    out, line = [], 1
+    try:
+        for record in reader:
+            cells = [cell.strip() for cell in record]
+            if any(cells):
+                out.append((line, cells))
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise InvalidProblem(f"{name}, line {line}: the line cannot be split into cells ({error}).") from None
+    return out
+
+
+def _number(cell: str) -> float | None:
+    """The number that a cell spells, NaN and infinity included; None for anything else, 1_000 among it."""
+    try:
+        return None if "_" in cell else float(cell)
+    except ValueError:
+        return None
+
+
+def _fault(cell: str) -> str:
+    if cell.casefold() in _MISSING:
+        return "the number is missing; fill it in or leave the row out"
+    if _number(cell) is not None:
+        return f"'{cell}' is not finite; give a finite number"
+    hint = "use a decimal point" if _number(cell.replace(",", ".")) is not None else "give a number"
+    return f"'{cell}' is not a number; {hint}"

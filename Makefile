@@ -36,7 +36,7 @@ bench: $(VENV)/with-dev  ## measure what the README claims, one script of benchm
 	@for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
 
 docs: $(VENV)/with-docs  ## build the pages in docs/_build/html; a warning is an error
-	$(BIN)/sphinx-build -W --keep-going -n -q -b html docs docs/_build/html
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
 clean:  ## remove all that these targets made

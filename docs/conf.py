@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
-import sys
 import tomllib
 from pathlib import Path
 
 from sphinx.application import Sphinx
 
-sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 metadata = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
 
 project = metadata["name"]
@@ -17,22 +16,27 @@ author = metadata["authors"][0]["name"]
 project_copyright = f"2026, {author}"
 version = release = metadata["version"]
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "mathml"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax"]
 myst_enable_extensions = ["amsmath", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
 
 html_theme = "furo"
 html_title = f"probewise {release}"
-html_static_path = ["_static"]
-html_math_renderer = "mathml"
 html_copy_source = False
+
+# MathJax in one file, fonts included, from a wheel: pages show formulas without a network (decision 0001).
+mathjax = importlib.util.find_spec("sphinx-mathjax-offline")
+if mathjax is None or mathjax.origin is None:
+    raise ImportError(
+        "sphinx-mathjax-offline is not installed; `make docs` or `pip install .[docs]` installs it."
+    )
+html_static_path = [str(Path(mathjax.origin).parent / "static/mathjax/tex-svg-full.js")]
+mathjax_path = "tex-svg-full.js"
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
-# Names of this package must resolve; those of others would need their inventories from the network.
-nitpick_ignore_regex = [(r"py:.*", r"(?!probewise\.).*")]
 
 
 def plain(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:

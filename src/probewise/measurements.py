@@ -1,0 +1,174 @@
+"""Measurements: what has been observed, as sufficient statistics of each probe."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from probewise.coordinates import Array
+from probewise.errors import InvalidMeasurements
+
+Counts = NDArray[np.int64]
+
+
+class SumOfSquares(NamedTuple):
+    """A sum of squared deviations with its degrees of freedom."""
+
+    value: float
+    """The sum, at least 0."""
+    degrees: int
+    """Degrees of freedom, at least 0."""
+
+    @property
+    def mean_square(self) -> float:
+        """Unbiased estimate of the variance; NaN without degrees of freedom, when it is unknown."""
+        return self.value / self.degrees if self.degrees else math.nan
+
+
+@dataclass(frozen=True, eq=False)
+class Measurements:
+    """Outcomes of one round or of many: count, mean and scatter of each of n probes.
+
+    The scatter Σ(r - mean)² is kept instead of Σr², from which a small noise on large outcomes would cancel.
+    """
+
+    count: Counts
+    """(n,): number of measurements of each probe."""
+    mean: Array
+    """(n,): mean outcome of each probe, 0 for a probe without measurement."""
+    scatter: Array
+    """(n,): sum of squared deviations from the mean, 0 for a probe with fewer than two measurements."""
+
+    def __post_init__(self) -> None:
+        count, mean = _whole(self.count, "count"), _finite(self.mean, "mean")
+        scatter = _finite(self.scatter, "scatter")
+        if count.size == 0 or not count.size == mean.size == scatter.size:
+            raise InvalidMeasurements(
+                "count, mean and scatter need one entry per probe and at least one probe, "
+                f"got lengths {count.size}, {mean.size} and {scatter.size}."
+            )
+        if (count < 0).any():
+            probe = int(np.argmax(count < 0))
+            raise InvalidMeasurements(f"count must be at least 0, got {count[probe]} for probe {probe}.")
+        impossible = (scatter < 0) | ((count < 2) & (scatter != 0)) | ((count == 0) & (mean != 0))
+        if impossible.any():
+            probe = int(np.argmax(impossible))
+            raise InvalidMeasurements(
+                f"probe {probe} has mean {mean[probe]} and scatter {scatter[probe]}, which {count[probe]} "
+                "measurements cannot have; build measurements with Measurements.from_outcomes."
+            )
+        for name, array in (("count", count), ("mean", mean), ("scatter", scatter)):
+            array.setflags(write=False)
+            object.__setattr__(self, name, array)
+
+    @classmethod
+    def empty(cls, n_probes: int) -> Measurements:
+        """No measurement yet of any of ``n_probes`` probes."""
+        return cls(np.zeros(n_probes, dtype=np.int64), np.zeros(n_probes), np.zeros(n_probes))
+
+    @classmethod
+    def from_outcomes(cls, n_probes: int, indices: ArrayLike, outcomes: ArrayLike) -> Measurements:
+        """Statistics of ``outcomes`` (k,) of the probes numbered ``indices`` (k,), in two passes."""
+        index, outcome = _whole(indices, "indices"), _finite(outcomes, "outcomes")
+        if index.size != outcome.size:
+            raise InvalidMeasurements(
+                "each outcome needs the index of its probe, "
+                f"got {index.size} indices and {outcome.size} outcomes."
+            )
+        unknown = (index < 0) | (index >= n_probes)
+        if unknown.any():
+            at = int(np.argmax(unknown))
+            raise InvalidMeasurements(
+                f"indices must lie between 0 and {n_probes - 1}, got {index[at]} at position {at}."
+            )
+        count = np.bincount(index, minlength=n_probes)
+        mean: Array = np.bincount(index, outcome, n_probes) / np.maximum(count, 1)
+        # The mean of the deviations from a rounded mean is the rounding error of that mean.
+        mean += np.bincount(index, outcome - mean[index], n_probes) / np.maximum(count, 1)
+        scatter = np.bincount(index, (outcome - mean[index]) ** 2, n_probes).astype(np.float64)
+        return cls(count, mean, scatter)
+
+    def __add__(self, other: Measurements) -> Measurements:
+        """Both sets together; the pooled scatter is exact (Chan, Golub and LeVeque 1983)."""
+        if self.n_probes != other.n_probes:
+            raise InvalidMeasurements(
+                "only measurements of the same probes can be added, "
+                f"got {self.n_probes} and {other.n_probes} probes."
+            )
+        count = self.count + other.count
+        share = other.count / np.maximum(count, 1)
+        shift = other.mean - self.mean
+        scatter = self.scatter + other.scatter + shift**2 * self.count * share
+        return Measurements(count, self.mean + shift * share, scatter)
+
+    @property
+    def n(self) -> int:
+        """Number of measurements."""
+        return int(self.count.sum())
+
+    @property
+    def n_probes(self) -> int:
+        """Number of probes, measured or not."""
+        return self.count.size
+
+    @property
+    def total(self) -> Array:
+        """(n,): sum of the outcomes of each probe."""
+        return self.count * self.mean
+
+    def cost(self, cost: ArrayLike = 1.0) -> float:
+        """What the measurements cost, for a cost per measurement that is one number or one per probe (n,)."""
+        return float(self.count @ per_probe(cost, self.n_probes, "cost"))
+
+    def pure_error(self, *, sigma: ArrayLike = 1.0) -> SumOfSquares:
+        """Deviations of replicates from the mean of their probe, squared and summed in units of ``sigma``².
+
+        Whatever the means are, the mean square estimates the noise variance without bias if sigma is 1.
+        """
+        scale = per_probe(sigma, self.n_probes, "sigma")
+        return SumOfSquares(float((self.scatter / scale**2).sum()), int(np.maximum(self.count - 1, 0).sum()))
+
+
+def per_probe(value: ArrayLike, n_probes: int, what: str) -> Array:
+    """(n,): one positive number per probe, from a number for all or an array."""
+    array = np.asarray(value, dtype=np.float64)
+    if array.shape not in ((), (n_probes,)):
+        raise InvalidMeasurements(
+            f"{what} must be one number or one per probe, expected shape ({n_probes},), got {array.shape}."
+        )
+    array = np.broadcast_to(array, (n_probes,))
+    valid = np.isfinite(array) & (array > 0)
+    if not valid.all():
+        probe = int(np.argmin(valid))
+        raise InvalidMeasurements(
+            f"{what} must be positive and finite, got {array[probe]} for probe {probe}."
+        )
+    return array
+
+
+def _whole(values: ArrayLike, what: str) -> Counts:
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise InvalidMeasurements(
+            f"{what} must be a list of whole numbers, got shape {array.shape} and type {array.dtype}."
+        )
+    return array.astype(np.int64)
+
+
+def _finite(values: ArrayLike, what: str) -> Array:
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidMeasurements(f"{what} must be a list of numbers, but {error}.") from error
+    if array.ndim != 1:
+        raise InvalidMeasurements(f"{what} must be a list of numbers, got shape {array.shape}.")
+    if not np.isfinite(array).all():
+        at = int(np.argmin(np.isfinite(array)))
+        raise InvalidMeasurements(
+            f"{what} must be finite, got {array[at]} at position {at}; leave out what was not observed."
+        )
+    return array

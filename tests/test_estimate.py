@@ -1,0 +1,317 @@
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from probewise.coordinates import Array
+from probewise.design.criterion import explicit, pairs, star
+from probewise.errors import InvalidDesign, InvalidMeasurements, NotIdentifiable
+from probewise.estimate import REFRESH, RankOne, least_squares, ridge
+from probewise.measurements import Measurements
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def data(seed: int, n: int = 12, d: int = 4, k: int = 60) -> tuple[Array, Array, Array, Array]:
+    """Probes (n, d), sigma (n,), indices (k,), outcomes (k,); every probe is measured at least once."""
+    rng = np.random.default_rng(seed)
+    probes = rng.standard_normal((n, d))
+    sigma = rng.uniform(0.2, 3.0, n)
+    index = np.concatenate([np.arange(n), rng.integers(0, n, k - n)])
+    outcomes = probes[index] @ rng.standard_normal(d) + sigma[index] * rng.standard_normal(k)
+    return probes, sigma, index, outcomes
+
+
+def solved(matrix: list[list[Fraction]], vector: list[Fraction]) -> list[Fraction]:
+    """Solution of a linear system in exact arithmetic."""
+    d = len(vector)
+    rows = [[*row, b] for row, b in zip(matrix, vector, strict=True)]
+    for k in range(d):
+        pivot = next(i for i in range(k, d) if rows[i][k])
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        for i in range(d):
+            if i != k:
+                factor = rows[i][k] / rows[k][k]
+                rows[i] = [a - factor * b for a, b in zip(rows[i], rows[k], strict=True)]
+    return [rows[k][d] / rows[k][k] for k in range(d)]
+
+
+@settings(deadline=None, max_examples=50)
+@given(seed=seeds)
+def test_least_squares_agrees_with_lstsq_on_single_outcomes(seed: int) -> None:
+    probes, sigma, index, outcomes = data(seed)
+    estimate = least_squares(probes, Measurements.from_outcomes(12, index, outcomes), sigma=sigma)
+    rows = probes[index] / sigma[index, None]
+    theta, squares, rank, _ = np.linalg.lstsq(rows, outcomes / sigma[index])
+    directions = np.random.default_rng(seed).standard_normal((5, 4))
+    np.testing.assert_allclose(estimate.theta, theta, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(estimate.mean(directions), directions @ theta, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(estimate.information, rows.T @ rows, rtol=1e-12, atol=1e-10)
+    expected = np.einsum("ki,ij,kj->k", directions, np.linalg.inv(rows.T @ rows), directions)
+    np.testing.assert_allclose(estimate.variance(directions), expected, rtol=1e-9)
+    assert estimate.rank == rank == 4
+    assert estimate.residual.value == pytest.approx(squares[0], rel=1e-9)
+    assert estimate.residual.degrees == 60 - 4
+    assert estimate.lack_of_fit.degrees == 12 - 4
+
+
+def test_two_rounds_estimate_as_all_at_once() -> None:
+    probes, sigma, index, outcomes = data(3)
+    rounds = [Measurements.from_outcomes(12, index[s], outcomes[s]) for s in (slice(25), slice(25, None))]
+    merged = least_squares(probes, rounds[0] + rounds[1], sigma=sigma)
+    whole = least_squares(probes, Measurements.from_outcomes(12, index, outcomes), sigma=sigma)
+    np.testing.assert_allclose(merged.theta, whole.theta, rtol=1e-11)
+    np.testing.assert_allclose(merged.information, whole.information, rtol=1e-11)
+    assert merged.residual.value == pytest.approx(whole.residual.value, rel=1e-11)
+
+
+def test_variance_is_that_of_the_estimate() -> None:
+    rng = np.random.default_rng(5)
+    probes, sigma = rng.standard_normal((6, 3)), np.array([0.5, 1.0, 2.0, 1.0, 0.1, 3.0])
+    count = np.array([3, 1, 4, 0, 1, 5])
+    index = np.repeat(np.arange(6), count)
+    theta, y = np.array([1.0, -2.0, 0.5]), np.array([[1.0, 2.0, -1.0], [0.3, 0.0, 4.0]])
+    runs = 2500
+    errors, residuals = np.empty((runs, 2)), np.empty(runs)
+    for run in range(runs):
+        outcomes = probes[index] @ theta + sigma[index] * rng.standard_normal(index.size)
+        estimate = least_squares(probes, Measurements.from_outcomes(6, index, outcomes), sigma=sigma)
+        errors[run] = estimate.mean(y) - y @ theta
+        residuals[run] = estimate.residual.value
+    # A variance from 2500 draws has relative standard error √(2/2500) = 2.8 %.
+    np.testing.assert_allclose(errors.var(axis=0), estimate.variance(y), rtol=0.11)
+    assert np.all(np.abs(errors.mean(axis=0)) < 4 * np.sqrt(estimate.variance(y) / runs))
+    degrees = estimate.residual.degrees
+    assert degrees == 14 - 3
+    assert abs(residuals.mean() - degrees) < 4 * math.sqrt(2 * degrees / runs)
+
+
+@settings(deadline=None, max_examples=50)
+@given(seed=seeds)
+def test_invertible_maps_of_features_change_nothing(seed: int) -> None:
+    probes, sigma, index, outcomes = data(seed)
+    rng = np.random.default_rng(seed)
+    orthogonal = np.linalg.qr(rng.standard_normal((4, 4)))[0]
+    transform = orthogonal * rng.uniform(0.1, 10.0, 4) @ np.linalg.qr(rng.standard_normal((4, 4)))[0]
+    directions = rng.standard_normal((5, 4))
+    measurements = Measurements.from_outcomes(12, index, outcomes)
+    before = least_squares(probes, measurements, sigma=sigma)
+    after = least_squares(probes @ transform, measurements, sigma=sigma)
+    mapped = directions @ transform
+    np.testing.assert_allclose(after.mean(mapped), before.mean(directions), rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(after.variance(mapped), before.variance(directions), rtol=1e-7)
+
+
+@pytest.mark.parametrize("rank", [2, 4])
+def test_units_of_features_and_of_outcomes_change_nothing(rank: int) -> None:
+    probes, sigma, index, outcomes = data(11)
+    probes = probes[:, :rank] @ np.random.default_rng(1).standard_normal((rank, 4))
+    units = np.array([1e-6, 1.0, 1e6, 1e3])
+    measurements = Measurements.from_outcomes(12, index, outcomes)
+    larger = Measurements.from_outcomes(12, index, 1e5 * outcomes)
+    directions = np.vstack([probes[:3] - probes[3:6], np.eye(4)])
+    before = least_squares(probes, measurements, sigma=sigma)
+    scaled = least_squares(probes * units, measurements, sigma=sigma)
+    assert before.rank == scaled.rank == rank
+    np.testing.assert_allclose(scaled.theta * units, before.theta, rtol=1e-9)
+    np.testing.assert_allclose(scaled.variance(directions * units), before.variance(directions), rtol=1e-9)
+    in_volts = least_squares(probes, larger, sigma=1e5 * sigma)
+    np.testing.assert_allclose(in_volts.theta, 1e5 * before.theta, rtol=1e-9)
+    np.testing.assert_allclose(in_volts.variance(directions), 1e10 * before.variance(directions), rtol=1e-9)
+    assert in_volts.residual.value == pytest.approx(before.residual.value, rel=1e-9)
+    assert np.isinf(before.variance(np.eye(4))).all() == (rank == 2)
+
+
+def test_a_direction_outside_the_range_has_infinite_variance() -> None:
+    probes = np.eye(3)
+    measurements = Measurements.from_outcomes(3, [0, 0, 1], [1.0, 3.0, 4.0])
+    estimate = least_squares(probes, measurements)
+    directions = np.array([[1.0, 0, 0], [1, -1, 0], [0, 0, 1], [1, 0, 1e-6], [0, 0, 0]])
+    np.testing.assert_allclose(estimate.variance(directions), [0.5, 1.5, np.inf, np.inf, 0.0], atol=1e-15)
+    np.testing.assert_allclose(estimate.theta, [2.0, 4.0, 0.0], atol=1e-15)
+    assert estimate.rank == 2
+    assert estimate.largest_variance(explicit(directions[:2])) == pytest.approx(1.5)
+    assert estimate.largest_variance(explicit(directions[:3])) == math.inf
+    # Two items alike in the feature that was not measured: their difference is known though neither item is.
+    items = np.array([[1.0, 0.0, 7.0], [0.0, 1.0, 7.0]])
+    assert np.isinf(estimate.variance(items)).all()
+    assert estimate.largest_variance(pairs(items)) == pytest.approx(1.5)
+    assert estimate.largest_variance(pairs(np.vstack([items, np.zeros(3)]))) == math.inf
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
+@pytest.mark.parametrize("sigma", [1e-10, 1.0, 1e10])
+def test_neither_units_nor_noise_hide_an_unmeasured_feature(unit: float, sigma: float) -> None:
+    probes = np.eye(2) * np.array([1.0, unit])
+    estimate = least_squares(probes, Measurements.from_outcomes(2, [0], [1.0]), sigma=sigma)
+    variances = estimate.variance(np.array([[1.0, 0.0], [1.0, unit], [0.0, unit]]))
+    np.testing.assert_allclose(variances, [sigma**2, np.inf, np.inf])
+
+
+def test_no_measurement_determines_nothing() -> None:
+    estimate = least_squares(np.ones((3, 2)), Measurements.empty(3))
+    assert estimate.rank == 0
+    np.testing.assert_array_equal(estimate.variance(np.array([[1.0, 0.0], [0.0, 0.0]])), [np.inf, 0.0])
+    np.testing.assert_array_equal(estimate.theta, 0.0)
+    assert estimate.residual == (0.0, 0)
+    assert estimate.largest_variance(pairs(np.eye(2))) == math.inf
+
+
+def test_a_measured_zero_probe_counts_only_as_lack_of_fit() -> None:
+    estimate = least_squares(np.zeros((1, 2)), Measurements.from_outcomes(1, [0, 0], [1.0, 2.0]))
+    assert estimate.rank == 0
+    assert estimate.lack_of_fit == (pytest.approx(4.5), 1)
+    assert estimate.pure_error == (pytest.approx(0.5), 1)
+
+
+def test_unequal_noise_and_counts_keep_their_digits() -> None:
+    rng = np.random.default_rng(2)
+    probes = rng.standard_normal((7, 3))
+    sigma = 10.0 ** np.array([5, -5, 3, 4, 2, 5, 4])
+    count = np.array([1, 10**6, 1, 3, 10, 1, 1])
+    mean = rng.standard_normal(7)
+    estimate = least_squares(probes, Measurements(count, mean, np.zeros(7)), sigma=sigma)
+    weight = [Fraction(int(c)) / Fraction(s) ** 2 for c, s in zip(count, sigma, strict=True)]
+    x = [[Fraction(v) for v in row] for row in probes]
+    V = [[sum(w * r[i] * r[j] for w, r in zip(weight, x, strict=True)) for j in range(3)] for i in range(3)]
+    b = [sum(w * r[i] * Fraction(m) for w, r, m in zip(weight, x, mean, strict=True)) for i in range(3)]
+    np.testing.assert_allclose(estimate.theta, [float(v) for v in solved(V, b)], rtol=1e-12)
+    y = [Fraction(v) for v in (1.0, -2.0, 0.5)]
+    exact = float(sum(a * b for a, b in zip(y, solved(V, y), strict=True)))
+    np.testing.assert_allclose(estimate.variance([[1.0, -2.0, 0.5]]), exact, rtol=1e-12)
+    # The precisely measured probe keeps its own variance 1e-16 beside directions of variance 1e4 and more.
+    np.testing.assert_allclose(estimate.variance(probes[1:2]), 1e-16, rtol=1e-9)
+
+
+def test_largest_variance_is_the_largest_over_the_directions() -> None:
+    probes, sigma, index, outcomes = data(8)
+    estimate = least_squares(probes, Measurements.from_outcomes(12, index, outcomes), sigma=sigma)
+    items = np.random.default_rng(9).standard_normal((30, 4))
+    differences = (items[:, None] - items[None]).reshape(-1, 4)
+    assert estimate.largest_variance(pairs(items)) == pytest.approx(estimate.variance(differences).max())
+    star_rows = items[4] - np.delete(items, 4, axis=0)
+    assert estimate.largest_variance(star(items, 4)) == pytest.approx(estimate.variance(star_rows).max())
+    regularised = ridge(probes, Measurements.from_outcomes(12, index, outcomes))
+    assert regularised.largest_norm2(pairs(items)) == pytest.approx(regularised.norm2(differences).max())
+
+
+@settings(deadline=None, max_examples=50)
+@given(seed=seeds, penalty=st.sampled_from([1e-4, 1.0, 1e4]), n_measured=st.sampled_from([0, 2, 60]))
+def test_ridge_agrees_with_its_formula(seed: int, penalty: float, n_measured: int) -> None:
+    probes, sigma, index, outcomes = data(seed)
+    index, outcomes = index[:n_measured], outcomes[:n_measured]
+    estimate = ridge(probes, Measurements.from_outcomes(12, index, outcomes), penalty=penalty, sigma=sigma)
+    rows, scaled = probes[index] / sigma[index, None], outcomes / sigma[index]
+    V = rows.T @ rows + penalty * np.eye(4)
+    y = np.random.default_rng(seed).standard_normal((3, 4))
+    np.testing.assert_allclose(estimate.theta, np.linalg.solve(V, rows.T @ scaled), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(estimate.mean(y), y @ estimate.theta)
+    np.testing.assert_allclose(
+        estimate.norm2(y), np.einsum("ki,ki->k", y, np.linalg.solve(V, y.T).T), rtol=1e-7
+    )
+    ratio = np.linalg.slogdet(V)[1] - 4 * math.log(penalty)
+    assert estimate.logdet_ratio == pytest.approx(ratio, rel=1e-8, abs=1e-10)
+
+
+def test_ridge_determinant_neither_overflows_nor_vanishes() -> None:
+    d = 200
+    measurements = Measurements(np.full(d, 10**6), np.zeros(d), np.zeros(d))
+    assert ridge(np.eye(d), measurements).logdet_ratio == pytest.approx(d * math.log1p(1e6), rel=1e-12)
+    tiny = ridge(np.eye(2), Measurements(np.array([1, 1]), np.zeros(2), np.zeros(2)), penalty=1e9)
+    assert tiny.logdet_ratio == pytest.approx(2e-9, rel=1e-5)
+
+
+def test_rank_one_stays_with_direct_factorisation_after_many_updates() -> None:
+    rng = np.random.default_rng(4)
+    d, steps = 5, 100_000
+    probes = rng.standard_normal((8, d)) * np.array([1.0, 1e-2, 1.0, 10.0, 1e-3])
+    index = rng.choice(8, steps, p=[0.9, *7 * [0.1 / 7]])
+    outcomes = probes[index] @ rng.standard_normal(d) + rng.standard_normal(steps)
+    state = RankOne.start(1e-3 * np.eye(d))
+    for i, r in zip(index, outcomes.tolist(), strict=True):
+        state = state.updated(probes[i], r)
+    direct = ridge(probes, Measurements.from_outcomes(8, index, outcomes), penalty=1e-3)
+    y = rng.standard_normal((6, d))
+    np.testing.assert_allclose(state.theta, direct.theta, rtol=1e-10)
+    np.testing.assert_allclose(state.mean(y), direct.mean(y), rtol=1e-10)
+    np.testing.assert_allclose(state.norm2(y), direct.norm2(y), rtol=1e-11)
+    assert state.logdet - d * math.log(1e-3) == pytest.approx(direct.logdet_ratio, rel=1e-12)
+    np.testing.assert_array_equal(state.inverse, state.inverse.T)
+
+
+@pytest.mark.parametrize(("refresh", "exact"), [(REFRESH, True), (10**9, False)])
+def test_refreshing_repairs_a_start_from_almost_nothing(
+    refresh: int, exact: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("probewise.estimate.REFRESH", refresh)
+    probes, _, index, outcomes = data(13, k=REFRESH + 100)
+    state = RankOne.start(1e-12 * np.eye(4))
+    for i, r in zip(index, outcomes.tolist(), strict=True):
+        state = state.updated(probes[i], r)
+    direct = ridge(probes, Measurements.from_outcomes(12, index, outcomes), penalty=1e-12)
+    assert np.allclose(state.theta, direct.theta, rtol=1e-10) == exact
+    assert np.allclose(state.norm2(np.eye(4)), direct.norm2(np.eye(4)), rtol=1e-10, atol=0) == exact
+
+
+def test_rank_one_is_refreshed_and_stays_exact_in_between() -> None:
+    rng = np.random.default_rng(6)
+    moment = np.array([1.0, 0.0, -1.0])
+    start = state = RankOne.start(np.eye(3), moment)
+    for step in range(1, REFRESH + 2):
+        x, outcome = rng.standard_normal(3), rng.standard_normal()
+        state, moment = state.updated(x, outcome), moment + outcome * x
+        assert state.age == step % REFRESH
+        if step in (1, REFRESH - 1, REFRESH, REFRESH + 1):
+            np.testing.assert_allclose(state.inverse @ state.information, np.eye(3), atol=1e-12)
+            np.testing.assert_allclose(state.theta, state.inverse @ moment, rtol=1e-10)
+            assert state.logdet == pytest.approx(np.linalg.slogdet(state.information)[1], rel=1e-12)
+    np.testing.assert_array_equal(start.information, np.eye(3))
+    np.testing.assert_array_equal(start.theta, [1.0, 0.0, -1.0])
+
+
+@settings(deadline=None, max_examples=50)
+@given(seed=seeds)
+def test_gain_is_the_fall_of_the_variance(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    probes, y = rng.standard_normal((6, 3)), rng.standard_normal((4, 3))
+    state = RankOne.start(rng.uniform(0.1, 2.0) * np.eye(3)).updated(rng.standard_normal(3), 1.0)
+    falls = [state.norm2(y) - state.updated(x, 0.0).norm2(y) for x in probes]
+    np.testing.assert_allclose(state.gain(probes, y), falls, rtol=1e-8, atol=1e-10)
+
+
+def test_rank_one_without_penalty_goes_on_from_a_first_round() -> None:
+    probes, sigma, index, outcomes = data(7)
+    rows, scaled = probes[index] / sigma[index, None], outcomes / sigma[index]
+    state = RankOne.start(rows[:20].T @ rows[:20], rows[:20].T @ scaled[:20])
+    for x, r in zip(rows[20:], scaled[20:].tolist(), strict=True):
+        state = state.updated(x, r)
+    whole = least_squares(probes, Measurements.from_outcomes(12, index, outcomes), sigma=sigma)
+    np.testing.assert_allclose(state.theta, whole.theta, rtol=1e-9)
+    np.testing.assert_allclose(state.norm2(np.eye(4)), whole.variance(np.eye(4)), rtol=1e-9)
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    measurements = Measurements.from_outcomes(2, [0, 1], [1.0, 2.0])
+    with pytest.raises(InvalidMeasurements, match=r"a row for each of the 2 probes .* got shape \(3, 3\)"):
+        least_squares(np.eye(3), measurements)
+    with pytest.raises(InvalidMeasurements, match="NaN or infinity in column 1"):
+        ridge(np.array([[1.0, np.nan], [0.0, 1.0]]), measurements)
+    with pytest.raises(
+        InvalidMeasurements, match=r"sigma must be positive and finite, got -1\.0 for probe 0"
+    ):
+        least_squares(np.eye(2), measurements, sigma=-1.0)
+    with pytest.raises(InvalidDesign, match="penalty must be positive and finite, got 0"):
+        ridge(np.eye(2), measurements, penalty=0)
+    with pytest.raises(InvalidDesign, match=r"a table with 2 columns, got shape \(1, 3\)"):
+        least_squares(np.eye(2), measurements).variance(np.ones((1, 3)))
+    with pytest.raises(NotIdentifiable, match="must be positive definite"):
+        RankOne.start(np.ones((2, 2)))
+    with pytest.raises(InvalidDesign, match=r"got \(2, 2\) and \(3,\)"):
+        RankOne.start(np.eye(2), np.zeros(3))
+    with pytest.raises(InvalidMeasurements, match="an outcome must be finite, got nan"):
+        RankOne.start(np.eye(2)).updated(np.ones(2), math.nan)

@@ -37,6 +37,8 @@ mathjax_path = "tex-svg-full.js"
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
+autodoc_type_aliases = {name: name for name in ("Array", "ArrayLike", "Labels")}
+smartquotes = False  # the ' of y'θ is a transpose
 
 
 def plain(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
@@ -46,6 +48,27 @@ def plain(app: Sphinx, what: str, name: str, obj: object, options: object, lines
         lines[i] = "".join(p if p.startswith("``") else re.sub(r"([|*_`\\])", r"\\\1", p) for p in parts)
 
 
+def short(
+    app: Sphinx,
+    what: str,
+    name: str,
+    obj: object,
+    options: object,
+    signature: str | None,
+    returns: str | None,
+) -> tuple[str | None, str | None]:
+    """Names of array types in signatures instead of what they stand for."""
+    names = {
+        r"TypeAliasForwardRef\('(\w+)'\)": r"\1",
+        r"ndarray\[tuple\[Any, \.\.\.\], dtype\[float64\]\]": "Array",
+    }
+    for long, name_of_it in names.items():
+        signature = signature and re.sub(long, name_of_it, signature)
+        returns = returns and re.sub(long, name_of_it, returns)
+    return signature, returns
+
+
 def setup(app: Sphinx) -> None:
-    """Connect the treatment of docstrings."""
+    """Connect the treatment of docstrings and signatures."""
     app.connect("autodoc-process-docstring", plain)
+    app.connect("autodoc-process-signature", short)

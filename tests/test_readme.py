@@ -19,8 +19,9 @@ def test_example_prints_what_the_readme_says(capsys: pytest.CaptureFixture[str])
     exec(compile(example, "README.md", "exec"), {"__name__": "__main__"})
     printed = capsys.readouterr().out
     assert NUMBER.sub("#", printed) == NUMBER.sub("#", expected)
-    got, said = ([float(x) for x in NUMBER.findall(text)] for text in (printed, expected))
-    assert got == pytest.approx(said, rel=0.02)  # the design is certified to 1e-3
+    for got, said in zip(NUMBER.findall(printed), NUMBER.findall(expected), strict=True):
+        # Values are certified to 1e-3; a count may differ where the optimal design is not unique.
+        assert float(got) == pytest.approx(float(said), rel=0.02, abs=0 if "." in said else 2)
 
 
 def test_example_is_short() -> None:

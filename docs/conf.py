@@ -58,13 +58,10 @@ def short(
     returns: str | None,
 ) -> tuple[str | None, str | None]:
     """Names of array types in signatures instead of what they stand for."""
-    names = {
-        r"TypeAliasForwardRef\('(\w+)'\)": r"\1",
-        r"ndarray\[tuple\[Any, \.\.\.\], dtype\[float64\]\]": "Array",
-    }
-    for long, name_of_it in names.items():
-        signature = signature and re.sub(long, name_of_it, signature)
-        returns = returns and re.sub(long, name_of_it, returns)
+    array = r"[\w.~]*ndarray\[tuple\[[\w.~]*Any, \.\.\.\], [\w.~]*dtype\[(?:[\w~]*\.)?(\w+)\]\]"
+    for long, brief in ((r"TypeAliasForwardRef\('(\w+)'\)", r"\1"), (array, r"NDArray[\1]")):
+        signature = signature and re.sub(long, brief, signature)
+        returns = returns and re.sub(long, brief, returns)
     return signature, returns
 
 

@@ -100,6 +100,7 @@ def test_array_items_take_the_names_of_framed_probes():
     problem = Problem(pl.DataFrame(PROBES), [[1, 2], [3, 4]], id_column="id")
     assert problem.feature_names == ("x", "y")
     assert problem.item_names == ("0", "1")
+    assert Problem(EYE, pl.DataFrame(ITEMS)).feature_names == ("y", "x")
 
 
 EYE = np.eye(2)
@@ -245,6 +246,13 @@ def test_a_near_tie_outside_the_span_is_seen():
         Problem([[1, 1]], [[0, 0], [1, 1], [1 + 1e-12, 1 - 1e-12]])
 
 
+def test_large_items_and_large_shared_features_do_not_hide_small_differences():
+    with pytest.raises(InvalidProblem, match="items '2' with item '0'"):
+        Problem([[1, 1]], [[1e12, 1e12], [0, 0], [1e-4, -1e-4]])
+    with pytest.raises(InvalidProblem, match="the probes do not separate 'x0', 'x1'"):
+        Problem([[1, 1, 1], [0, 0, 1]], [[0, 0, 1e13], [1e-3, -1e-3, 1e13]])
+
+
 @pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
 def test_the_unit_of_a_feature_without_probe_does_not_matter(unit):
     with pytest.raises(InvalidProblem, match="'x1' is 0 in every probe"):
@@ -255,6 +263,14 @@ def test_the_unit_of_a_feature_without_probe_does_not_matter(unit):
 def test_nearly_parallel_probes_measure_themselves():
     for angle in 10.0 ** -np.arange(1, 15):
         assert Problem([[1, 1, 0.3], [1, 1 + angle, 0.3]]).n_items == 2
+
+
+def test_a_feature_that_is_0_everywhere_loses_nothing_to_rounding():
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        probes = rng.standard_normal((3, 6))
+        probes[:, ::3] = 0
+        assert Problem(probes).coordinates.rank == 3
 
 
 def low_rank(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

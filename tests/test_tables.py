@@ -3,6 +3,7 @@ from __future__ import annotations
 import importlib.util
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -143,6 +144,16 @@ def test_parquet_without_any_reader(tmp_path, monkeypatch):
     with pytest.raises(
         MissingExtra, match=r"items\.pq needs polars; install probewise\[parquet\] or save .* as CSV"
     ):
+        read_table(write(tmp_path, "", name="items.pq"))
+
+
+def test_pandas_without_an_engine_is_no_reader(tmp_path, monkeypatch):
+    def fail(path):
+        raise ImportError("no engine")
+
+    only(monkeypatch, "pandas")
+    monkeypatch.setattr(pd, "read_parquet", fail)
+    with pytest.raises(MissingExtra, match="needs polars"):
         read_table(write(tmp_path, "", name="items.pq"))
 
 

@@ -254,5 +254,5 @@ def _lost(problem: Problem) -> Array:
     combination = np.linalg.norm(span(differences), axis=1) / np.sqrt(n)
     probes = np.linalg.norm(problem.scaled_probes / span.scale)
     slack = unit * probes * combination + np.linalg.norm(rounding[:, seen], axis=1)
-    lost = span.outside(differences)
+    lost = np.where(seen, span.outside(differences), differences)  # no rounding of the basis where X is 0
     return np.where(np.abs(lost) > np.where(seen, slack[:, None], rounding), lost, 0.0)

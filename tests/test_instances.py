@@ -101,6 +101,20 @@ def test_closest_pair_over_many_blocks_and_with_equal_rows(d):
     assert instances.closest_pair(points) == (3, 1500)
 
 
+def test_closest_pair_apart_in_the_coordinate_of_the_sweep():
+    points = np.random.default_rng(8).standard_normal((4000, 9))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    i, j = instances.closest_pair(points)
+    step = 0.4 * np.linalg.norm(points[i] - points[j])
+    points[:2] = 0.0
+    points[:2, 0] = -np.sin(step), np.sin(step)
+    points[:2, 1] = np.cos(step)
+    assert (
+        np.sum(np.abs(points[:, 0]) < np.sin(step)) > 2 * 256
+    )  # rows between the two in the order of the sweep
+    assert instances.closest_pair(points) == (0, 1)
+
+
 @pytest.mark.parametrize(("d", "alpha"), [(3, 0.01), (9, 0.0), (9, 0.3)])
 def test_sphere(d, alpha):
     problem, theta = instances.sphere(200, d, alpha, seed=4)

@@ -224,6 +224,10 @@ def test_gauge_of_the_worked_example():
     assert gauge(problem.probes, tilt) == pytest.approx(1 / (1 - math.cos(0.05) + math.sin(0.05)))
 
 
+def test_gauge_keeps_small_entries():
+    assert gauge(np.eye(2), [8.0, 1e-7]) == pytest.approx(1 / (8 + 1e-7), rel=1e-10)
+
+
 def test_gauge_at_the_edges():
     assert gauge(np.eye(2), [0, 0]) == math.inf
     with pytest.raises(NotIdentifiable, match="direction 1 lies outside the span of the probes"):

@@ -14,8 +14,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 
 from probewise.coordinates import Array, coordinates
-from probewise.design import Design, Directions, explicit, optimal_design, pairs, star
-from probewise.design.criterion import Pairs
+from probewise.design import Design, Directions, Pairs, explicit, optimal_design, pairs, star
 from probewise.errors import InvalidDesign, InvalidGoal, InvalidProblem, NotIdentifiable
 from probewise.problem import Problem
 
@@ -151,17 +150,18 @@ def _gauge(probes: Array, directions: Directions) -> tuple[float, int, float]:
 def _least_combination(probes: Array, y: Array) -> float:
     """min ‖u‖₁ over (n,) u with X'u = y: the gauge of conv(X ∪ -X) at y."""
     columns = probes.T
-    cost = np.ones(2 * columns.shape[1])
-    solution = linprog(cost, A_eq=np.hstack([columns, -columns]), b_eq=y, method="highs", options=_STRICT)
+    solution = linprog(
+        np.ones(2 * columns.shape[1]),
+        A_eq=np.hstack([columns, -columns]),
+        b_eq=y,
+        method="highs",
+        # the strictest that HiGHS takes: its default of 1e-7 would drop small entries of y
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
     if solution.status != 0 or solution.fun is None:
-        raise NotIdentifiable(
-            f"the linear programme of the gauge failed ({solution.message}); rescale features."
-        )
+        reason = f"the linear programme of the gauge failed ({solution.message})"
+        raise NotIdentifiable(f"{reason}; remove probes that are nearly multiples of one another.")
     return float(solution.fun)
-
-
-_STRICT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-"""The strictest that HiGHS takes; its default of 1e-7 would drop small entries of y."""
 
 
 def _rows(directions: Directions) -> Array:

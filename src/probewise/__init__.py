@@ -1,0 +1,91 @@
+"""probewise: find the best item with the fewest measurements."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_WHERE = {
+    "Problem": "problem",
+    "BestItem": "goal",
+    "pairs": "design",
+    "star": "design",
+    "points": "design",
+    "explicit": "design",
+    "optimal_design": "design",
+    "reduce_support": "design",
+    "Design": "design",
+    "round_design": "rounding",
+    "sufficient_measurements": "rounding",
+    "proved_inflation": "rounding",
+    "Allocation": "rounding",
+    "Measurements": "measurements",
+    "least_squares": "estimate",
+    "ridge": "estimate",
+    "Estimate": "estimate",
+    "hardness": "theory",
+    "Hardness": "theory",
+    "gauge": "theory",
+    "rho_bounds": "theory",
+    "rage_bound": "theory",
+    "ProbewiseError": "errors",
+    "InvalidProblem": "errors",
+    "InvalidGoal": "errors",
+    "InvalidDesign": "errors",
+    "InvalidMeasurements": "errors",
+    "NotIdentifiable": "errors",
+    "MissingExtra": "errors",
+}
+"""Public name -> module that defines it; loaded when used, so that importing the package costs nothing."""
+_MODULES = ("instances",)
+
+__all__ = ["__version__", *_WHERE, *_MODULES]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"probewise.{name}")
+    if name in _WHERE:
+        value = getattr(import_module(f"probewise.{_WHERE[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'probewise' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+if TYPE_CHECKING:
+    from probewise import instances as instances
+    from probewise.design import Design as Design
+    from probewise.design import explicit as explicit
+    from probewise.design import optimal_design as optimal_design
+    from probewise.design import pairs as pairs
+    from probewise.design import points as points
+    from probewise.design import reduce_support as reduce_support
+    from probewise.design import star as star
+    from probewise.errors import InvalidDesign as InvalidDesign
+    from probewise.errors import InvalidGoal as InvalidGoal
+    from probewise.errors import InvalidMeasurements as InvalidMeasurements
+    from probewise.errors import InvalidProblem as InvalidProblem
+    from probewise.errors import MissingExtra as MissingExtra
+    from probewise.errors import NotIdentifiable as NotIdentifiable
+    from probewise.errors import ProbewiseError as ProbewiseError
+    from probewise.estimate import Estimate as Estimate
+    from probewise.estimate import least_squares as least_squares
+    from probewise.estimate import ridge as ridge
+    from probewise.goal import BestItem as BestItem
+    from probewise.measurements import Measurements as Measurements
+    from probewise.problem import Problem as Problem
+    from probewise.rounding import Allocation as Allocation
+    from probewise.rounding import proved_inflation as proved_inflation
+    from probewise.rounding import round_design as round_design
+    from probewise.rounding import sufficient_measurements as sufficient_measurements
+    from probewise.theory import Hardness as Hardness
+    from probewise.theory import gauge as gauge
+    from probewise.theory import hardness as hardness
+    from probewise.theory import rage_bound as rage_bound
+    from probewise.theory import rho_bounds as rho_bounds

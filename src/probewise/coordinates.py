@@ -9,10 +9,6 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
-OUTSIDE = 1e-8
-"""A vector whose relative distance to a span is below this lies in it up to rounding of its entries."""
-
-
 @dataclass(frozen=True)
 class Coordinates:
     """An isomorphism of span(X) with R^r under which the uniform design has the identity as information matrix.
@@ -29,6 +25,10 @@ class Coordinates:
     """(d,): the largest absolute entry of each feature over the probes, 1 where a feature is zero on all."""
     basis: Array
     """(d, r): orthonormal basis of the span of the scaled probes."""
+    seen: NDArray[np.bool_]
+    """(d,): whether a feature differs from 0 in some probe."""
+    size: float
+    """Norm of the matrix of the scaled probes."""
 
     @property
     def rank(self) -> int:
@@ -39,25 +39,39 @@ class Coordinates:
         """Coordinates (k, r) of rows (k, d) that lie in span(X)."""
         return vectors @ self.transform
 
-    def outside(self, vectors: Array) -> Array:
-        """(k, d): the part of each row, in scaled features, that is orthogonal to the span of the probes."""
-        scaled = vectors / self.scale
-        return scaled - (scaled @ self.basis) @ self.basis.T
+    def lost(self, vectors: Array, magnitudes: Array | None = None) -> Array:
+        """(k, d): the part of each row, in scaled features, that no combination of probes gives; 0 if it is rounding.
 
-    def is_inside(self, vectors: Array) -> NDArray[np.bool_]:
-        """(k,): whether each row lies in span(X) up to rounding."""
-        size = np.linalg.norm(vectors / self.scale, axis=1)
-        inside: NDArray[np.bool_] = np.linalg.norm(self.outside(vectors), axis=1) <= OUTSIDE * size
-        return inside
+        ``magnitudes`` (k, d) bounds the numbers whose rounding moved the entries of a row: |z| + |z'| for z - z';
+        without it, |row|. A row y counts as measurable if y + e = (X + E)'a for some |e| <= u·magnitudes in each
+        feature and ‖E‖ <= u‖X‖, where u = 4·max(n, d)·eps. With a of least norm, its part outside the span is then
+        at most u‖X‖‖a‖ + ‖u·magnitudes‖ in scaled features. A feature that is 0 in all probes has no scale and no
+        E, and is tested by itself.
+        """
+        n, d = self.probes.shape[0], self.scale.size
+        unit = 4 * max(n, d) * np.finfo(np.float64).eps
+        scaled = vectors / self.scale
+        rounding = unit * (np.abs(scaled) if magnitudes is None else magnitudes / self.scale)
+        rounding = np.where(scaled != 0, rounding, 0.0)
+        combination = np.linalg.norm(self(vectors), axis=1) / np.sqrt(n)
+        slack = unit * self.size * combination + np.linalg.norm(rounding[:, self.seen], axis=1)
+        # the decomposition leaves its own rounding where all probes are 0, so that the row itself is taken there
+        outside = np.where(self.seen, scaled - (scaled @ self.basis) @ self.basis.T, scaled)
+        return np.where(np.abs(outside) > np.where(self.seen, slack[:, None], rounding), outside, 0.0)
+
+    def is_inside(self, vectors: Array, magnitudes: Array | None = None) -> NDArray[np.bool_]:
+        """(k,): whether each row lies in span(X) up to rounding; ``magnitudes`` as in ``lost``."""
+        return ~self.lost(vectors, magnitudes).any(axis=1)
 
 
 def coordinates(probes: Array) -> Coordinates:
     """Coordinates of the span of the rows of ``probes`` (n, d), by one thin singular value decomposition."""
     n, d = probes.shape
     scale = np.abs(probes).max(axis=0)
-    scale = np.where(scale > 0, scale, 1.0)
+    seen = scale > 0
+    scale = np.where(seen, scale, 1.0)
     left, singular, right = np.linalg.svd(probes / scale, full_matrices=False)
     rank = int(np.sum(singular > singular[0] * max(n, d) * np.finfo(float).eps)) if singular.size else 0
     basis = right[:rank].T
     transform = basis / singular[:rank] * np.sqrt(n) / scale[:, None]
-    return Coordinates(transform, left[:, :rank] * np.sqrt(n), scale, basis)
+    return Coordinates(transform, left[:, :rank] * np.sqrt(n), scale, basis, seen, float(np.linalg.norm(singular)))

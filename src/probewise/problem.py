@@ -236,23 +236,10 @@ def _missing_probes(problem: Problem, lacking: NDArray[np.bool_]) -> str:
 def _lost(problem: Problem) -> Array:
     """(m, d): the part of each item, less a reference item, that no probes measure; 0 if it is rounding.
 
-    A difference y = z - z₀ counts as measurable if rounding of the entries may have moved it out of the span:
-    if y + e = (X + E)'a with |e| <= u(|z| + |z₀|) in each feature and ‖E‖ <= u‖X‖, where u = 4·max(n, d)·eps.
-    With a of least norm, its part outside the span is then at most u‖X‖‖a‖ + ‖u(|z| + |z₀|)‖, features scaled
-    as those of the probes. A feature that is 0 in all probes has no scale and no E, and is tested by itself.
-    As z₀ is the smallest item, the slacks of z - z₀ and z' - z₀ add up to the rounding of z and z': those
-    differences decide all pairs, and a near tie passes only if rounding explains what is lost of it.
+    As the reference z₀ is the smallest item, the slacks of z - z₀ and z' - z₀ add up to the rounding of z and z':
+    those differences decide all pairs, and a near tie passes only if rounding explains what is lost of it.
     """
     span = problem.coordinates
-    n, d = problem.probes.shape
-    unit = 4 * max(n, d) * np.finfo(np.float64).eps
-    seen = problem.probes.any(axis=0)
-    size = np.abs(problem.items / span.scale)
-    reference = int(np.argmin(np.linalg.norm(size[:, seen], axis=1)))
-    differences = problem.items - problem.items[reference]
-    rounding = unit * np.where(differences != 0, size + size[reference], 0.0)
-    combination = np.linalg.norm(span(differences), axis=1) / np.sqrt(n)
-    probes = np.linalg.norm(problem.scaled_probes / span.scale)
-    slack = unit * probes * combination + np.linalg.norm(rounding[:, seen], axis=1)
-    lost = np.where(seen, span.outside(differences), differences)  # no rounding of the basis where X is 0
-    return np.where(np.abs(lost) > np.where(seen, slack[:, None], rounding), lost, 0.0)
+    size = np.linalg.norm((problem.items / span.scale)[:, span.seen], axis=1)
+    reference = problem.items[int(np.argmin(size))]
+    return span.lost(problem.items - reference, np.abs(problem.items) + np.abs(reference))

@@ -1,0 +1,33 @@
+"""Optimal designs: criterion, certificate, solvers, and the function that joins them."""
+
+from probewise.design.certificate import Certificate, Witness, certify, lower_bound
+from probewise.design.criterion import (
+    Directions,
+    Pairs,
+    Rows,
+    explicit,
+    largest_variance,
+    pairs,
+    points,
+    star,
+)
+from probewise.design.solve import Design, optimal_design
+from probewise.design.support import reduce_support
+
+__all__ = [
+    "Certificate",
+    "Design",
+    "Directions",
+    "Pairs",
+    "Rows",
+    "Witness",
+    "certify",
+    "explicit",
+    "largest_variance",
+    "lower_bound",
+    "optimal_design",
+    "pairs",
+    "points",
+    "reduce_support",
+    "star",
+]

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from probewise.coordinates import Array
+from probewise.coordinates import Array, Coordinates, coordinates
 from probewise.errors import InvalidDesign
 
 Labels = NDArray[np.int64]
@@ -22,6 +22,11 @@ class Directions(abc.ABC):
     @abc.abstractmethod
     def generators(self) -> Array:
         """(m, d): rows whose linear combinations give every direction."""
+
+    @property
+    @abc.abstractmethod
+    def magnitudes(self) -> Array:
+        """(m, d): bounds on the numbers whose rounding moved the entries of the generators."""
 
     @property
     @abc.abstractmethod
@@ -41,11 +46,16 @@ class Directions(abc.ABC):
         """Label and squared Euclidean norm of the longest direction, exactly."""
 
     @abc.abstractmethod
-    def long(self, count: int, starts: Labels) -> Labels:
-        """About ``count`` labels of long directions, found quickly and not exactly; ``starts`` are hints."""
+    def longer(self, limit: float, count: int) -> Labels:
+        """At most ``count`` labels of directions with squared norm above ``limit``; none only if there is none."""
+
+    @abc.abstractmethod
+    def seek(self, limit: float, count: int, hints: Labels) -> Labels:
+        """As ``longer``, but may miss some where looking everywhere would take long; ``hints`` are long ones known."""
 
 
-def _matrix(rows: ArrayLike, what: str) -> Array:
+def as_matrix(rows: ArrayLike, what: str) -> Array:
+    """A table of finite numbers as float64, or InvalidDesign."""
     matrix = np.asarray(rows, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] == 0 or matrix.shape[1] == 0:
         raise InvalidDesign(f"{what} must be a table with at least one row and one column, got shape {matrix.shape}.")
@@ -64,11 +74,18 @@ class Rows(Directions):
     """(k, d)."""
     names: Labels
     """(k,): for each row, the number of the item or point that it stands for."""
+    bounds: Array | None = None
+    """(k, d): the numbers that the rows were formed from, in size; the rows themselves if not given."""
 
     @property
     def generators(self) -> Array:
         """The directions themselves."""
         return self.vectors
+
+    @property
+    def magnitudes(self) -> Array:
+        """What the rows were formed from."""
+        return np.abs(self.vectors) if self.bounds is None else self.bounds
 
     @property
     def size(self) -> int:
@@ -85,15 +102,18 @@ class Rows(Directions):
 
     def largest(self) -> tuple[int, float]:
         """Row number and squared norm of the longest row."""
-        squares = np.einsum("ij,ij->i", self.vectors, self.vectors)
+        squares = _squares(self.vectors)
         label = int(np.argmax(squares))
         return label, float(squares[label])
 
-    def long(self, count: int, starts: Labels) -> Labels:
-        """The ``count`` longest rows."""
-        squares = np.einsum("ij,ij->i", self.vectors, self.vectors)
-        count = min(count, squares.size)
-        return np.argpartition(-squares, count - 1)[:count].astype(np.int64)
+    def longer(self, limit: float, count: int) -> Labels:
+        """The longest rows of different directions above the limit."""
+        labels = np.flatnonzero(_squares(self.vectors) > limit)
+        return labels[spread(self.vectors[labels], count)]
+
+    def seek(self, limit: float, count: int, hints: Labels) -> Labels:
+        """The same: rows are quickly looked through."""
+        return self.longer(limit, count)
 
 
 @final
@@ -106,8 +126,19 @@ class Pairs(Directions):
 
     @property
     def generators(self) -> Array:
-        """(m - 1, d): differences to the first item, which span all others."""
-        return self.items[1:] - self.items[0]
+        """(m, d): differences to the smallest item, which span all others."""
+        return self.items - self._smallest
+
+    @property
+    def magnitudes(self) -> Array:
+        """The items of each difference, in size."""
+        return np.abs(self.items) + np.abs(self._smallest)
+
+    @property
+    def _smallest(self) -> Array:
+        scale = np.abs(self.items).max(axis=0)
+        smallest: Array = self.items[np.argmin(_squares(self.items / np.where(scale > 0, scale, 1.0)))]
+        return smallest
 
     @property
     def size(self) -> int:
@@ -125,82 +156,148 @@ class Pairs(Directions):
         return Pairs((self.items - self.items.mean(axis=0)) @ transform)
 
     def largest(self) -> tuple[int, float]:
-        """The farthest pair of items, exactly, by blocks of rows sorted by norm with pruning.
-
-        With D the largest distance so far, a pair can only be farther if |a| + |b| > D. Sorted by decreasing
-        norm, block [i, j) needs only the columns with |b| > D - |a_i|, and the search ends when 2|a_i| <= D.
-        """
-        i, j, square = farthest_pair(self.items)
-        return i * self.items.shape[0] + j, square
-
-    def long(self, count: int, starts: Labels) -> Labels:
-        """Pairs that are locally farthest, by going to the farthest partner from many items at once."""
+        """The farthest pair of items, exactly."""
         m = self.items.shape[0]
-        squares = np.einsum("ij,ij->i", self.items, self.items)
-        sources = np.argpartition(-squares, min(count, m) - 1)[:count]
-        sources = np.unique(np.concatenate([sources, *np.divmod(starts, m)]))
-        ends = sources
-        for _ in range(2):
-            sources, ends = ends, _farthest_from(self.items, squares, ends)
-            ends, index = np.unique(ends, return_index=True)
-            sources = sources[index]
-        i, j = np.maximum(sources, ends), np.minimum(sources, ends)
-        distances = np.einsum("ij,ij->i", self.items[i] - self.items[j], self.items[i] - self.items[j])
-        labels, index = np.unique(i * np.int64(m) + j, return_index=True)
-        return labels[np.argsort(-distances[index], kind="stable")][:count]
+        start = int(np.argmax(_squares(self.items)))
+        one = _farthest_from(self.items, np.array([start]))
+        two = _farthest_from(self.items, one)
+        known = self.rows(one * m + two)
+        first, second, squares = _far_pairs(self.items, float(_squares(known)[0]), grow=True)
+        if squares.size == 0:
+            return int(max(one[0], two[0]) * m + min(one[0], two[0])), float(_squares(known)[0])
+        best = int(np.argmax(squares))
+        return int(first[best] * m + second[best]), float(squares[best])
+
+    def longer(self, limit: float, count: int) -> Labels:
+        """For each item its farthest partner, where that is above the limit; exactly."""
+        first, second, squares = _far_pairs(self.items, limit, grow=False)
+        return self._labels(first, second, squares, count)
+
+    def seek(self, limit: float, count: int, hints: Labels) -> Labels:
+        """The farthest partners of many items, and theirs; of all items if pruning leaves few pairs."""
+        if _pairs_left(self.items, limit) <= _QUICK:
+            return self.longer(limit, count)
+        m = self.items.shape[0]
+        sources = np.argsort(-_squares(self.items), kind="stable")[: max(count, _QUICK // m)]
+        sources = np.union1d(sources, np.concatenate(np.divmod(hints, m)))
+        ends = _farthest_from(self.items, sources)
+        others = np.unique(ends)
+        first = np.concatenate([sources, others])
+        second = np.concatenate([ends, _farthest_from(self.items, others)])
+        squares = _squares(self.items[first] - self.items[second])
+        far = squares > limit
+        return self._labels(first[far], second[far], squares[far], count)
+
+    def _labels(self, first: Labels, second: Labels, squares: Array, count: int) -> Labels:
+        """The labels of the farthest of some pairs, each once, unlike each other."""
+        order = np.argsort(-squares, kind="stable")[: max(_POOL, 10 * count)]
+        high, low = np.maximum(first, second)[order], np.minimum(first, second)[order]
+        labels = np.unique(high * self.items.shape[0] + low)
+        return labels[spread(self.rows(labels), count)]
 
 
+def spread(vectors: Array, count: int) -> Labels:
+    """At most ``count`` rows, longest first, leaving out those nearly parallel to one already taken."""
+    squares = _squares(vectors)
+    pool = np.argsort(-squares, kind="stable")[: max(_POOL, 10 * count)]
+    vectors, squares = vectors[pool], squares[pool]
+    left = squares > 0
+    taken: list[int] = []
+    while len(taken) < count and left.any():
+        best = int(np.argmax(left))
+        taken.append(best)
+        left[best] = False
+        left &= (vectors @ vectors[best]) ** 2 <= _PARALLEL * squares[best] * squares
+    return pool[taken].astype(np.int64)
+
+
+_POOL = 1000
+_PARALLEL = 0.95
 _BLOCK = 2_000_000
+_QUICK = 40_000_000
 
 
-def _farthest_from(points: Array, squares: Array, sources: Labels) -> Labels:
+def _squares(rows: Array) -> Array:
+    return np.asarray(np.einsum("ij,ij->i", rows, rows))
+
+
+def _farthest_from(points: Array, sources: Labels) -> Labels:
     """(k,): for each source the number of the point farthest from it."""
-    m = points.shape[0]
+    halves = -0.5 * _squares(points)
     out = np.empty(sources.size, dtype=np.int64)
-    step = max(1, _BLOCK // m)
+    step = max(1, _BLOCK // points.shape[0])
     for low in range(0, sources.size, step):
-        block = points[sources[low : low + step]]
-        out[low : low + step] = np.argmax(squares - 2.0 * (block @ points.T), axis=1)
+        products = points[sources[low : low + step]] @ points.T
+        products += halves
+        out[low : low + step] = np.argmin(products, axis=1)
     return out
 
 
-def farthest_pair(points: Array) -> tuple[int, int, float]:
-    """Indices and squared distance of the two farthest rows of ``points`` (m, d), exactly, in O(m²d) at worst."""
-    m = points.shape[0]
-    points = points - 0.5 * (points.min(axis=0) + points.max(axis=0))
+def _middle(points: Array) -> Array:
+    return np.asarray(0.5 * (points.min(axis=0) + points.max(axis=0)))
+
+
+def _pairs_left(points: Array, limit: float) -> int:
+    """Number of pairs of rows that the norms about the middle do not rule out as farther than ``limit`` (squared)."""
+    norms = np.sort(np.linalg.norm(points - _middle(points), axis=1))
+    partners = norms.size - np.searchsorted(norms, np.sqrt(limit) - norms, side="right")
+    return int(partners.sum()) // 2
+
+
+def _far_pairs(points: Array, limit: float, *, grow: bool) -> tuple[Labels, Labels, Array]:
+    """For each row of ``points`` (m, d) a farthest partner, where farther than ``limit`` (squared): i, j, squares.
+
+    By blocks of rows sorted by decreasing norm about the middle. A pair can only be farther than D if
+    |a| + |b| > D, so that block [i, j) needs only the columns with |b| > D - |a_i|, and the search ends at
+    2|a_i| <= D. With ``grow``, the limit follows the farthest pair found. O(m²d) at worst, O(m) memory.
+    """
+    points = points - _middle(points)
     norms = np.linalg.norm(points, axis=1)
     order = np.argsort(-norms, kind="stable")
     points, norms = points[order], norms[order]
-    squares = norms**2
-    first = 0
-    second = int(_farthest_from(points, squares, np.array([0]))[0])
-    first = int(_farthest_from(points, squares, np.array([second]))[0])
-    best = float(np.sum((points[first] - points[second]) ** 2))
-    negative = -2.0 * points.T
+    halves = -0.5 * norms**2
+    found: list[tuple[Labels, Labels, Array]] = []
     low = 0
-    while low < m and 2.0 * norms[low] > np.sqrt(best):
-        columns = int(np.searchsorted(-norms, -(np.sqrt(best) - norms[low]), side="left"))
-        high = min(m, low + max(1, _BLOCK // max(columns, 1)))
-        high = min(high, max(low + 1, columns))
+    while low < norms.size:
+        columns = int(np.searchsorted(-norms, norms[low] - np.sqrt(limit), side="left"))
         if columns <= low:
             break
-        distances = points[low:high] @ negative[:, low:columns]
-        distances += squares[low:columns]
-        peak = distances.max(axis=1) + squares[low:high]
-        row = int(np.argmax(peak))
-        if peak[row] > best:
-            column = int(np.argmax(distances[row]))
-            square = float(np.sum((points[low + row] - points[low + column]) ** 2))
-            if square > best:
-                first, second, best = low + row, low + column, square
+        high = min(columns, low + max(1, _BLOCK // (columns - low)))
+        products = points[low:high] @ points[low:columns].T
+        products += halves[low:columns]
+        partners = np.argmin(products, axis=1) + low
+        squares = _squares(points[low:high] - points[partners])
+        far = np.flatnonzero(squares > limit)
+        if far.size:
+            found.append((order[low + far], order[partners[far]], squares[far]))
+            limit = float(squares.max()) if grow else limit
         low = high
-    i, j = sorted((int(order[first]), int(order[second])), reverse=True)
-    return i, j, best
+    if not found:
+        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
+    first, second, squares = (np.concatenate(part) for part in zip(*found, strict=True))
+    return first, second, squares
+
+
+def contains(space: Coordinates, directions: Directions) -> bool:
+    """Whether every direction lies in the span of the probes of ``space``, up to rounding."""
+    return bool(space.is_inside(directions.generators, directions.magnitudes).all())
+
+
+def largest_variance(probes: Array, weights: Array, directions: Directions) -> float:
+    """max over directions of y'A(w)⁻¹y, exactly; infinite if some direction lies outside the range of A(w)."""
+    support = np.flatnonzero(weights > 0)
+    if support.size == 0:
+        return float("inf")
+    measured = coordinates(probes[support] * np.sqrt(weights[support, None]))
+    if measured.rank < probes.shape[1] and not contains(measured, directions):
+        return float("inf")
+    # in these coordinates A(w) is the number of support points times the identity
+    return directions.mapped(measured.transform).largest()[1] / support.size
 
 
 def pairs(items: ArrayLike) -> Pairs:
     """Directions z - z' for all pairs of rows of ``items`` (the paper's Y(Z))."""
-    matrix = _matrix(items, "items")
+    matrix = as_matrix(items, "items")
     if matrix.shape[0] < 2:
         raise InvalidDesign("pairs needs at least two items, got one; a single item needs no measurement.")
     return Pairs(matrix)
@@ -211,7 +308,7 @@ def star(items: ArrayLike, reference: int, gaps: ArrayLike | None = None) -> Row
 
     ``gaps`` has one positive entry per item; the entry of the reference is ignored.
     """
-    matrix = _matrix(items, "items")
+    matrix = as_matrix(items, "items")
     m = matrix.shape[0]
     if m < 2:
         raise InvalidDesign("star needs at least two items, got one; a single item needs no measurement.")
@@ -219,6 +316,7 @@ def star(items: ArrayLike, reference: int, gaps: ArrayLike | None = None) -> Row
         raise InvalidDesign(f"reference must be the number of one of the {m} items, got {reference}.")
     others = np.delete(np.arange(m), reference)
     vectors = matrix[reference] - matrix[others]
+    bounds = np.abs(matrix[reference]) + np.abs(matrix[others])
     if gaps is not None:
         gap = np.asarray(gaps, dtype=np.float64)
         if gap.shape != (m,):
@@ -227,17 +325,17 @@ def star(items: ArrayLike, reference: int, gaps: ArrayLike | None = None) -> Row
         if not (np.isfinite(gap).all() and (gap > 0).all()):
             bad = int(others[np.flatnonzero(~(np.isfinite(gap) & (gap > 0)))[0]])
             raise InvalidDesign(f"gaps must be positive and finite, got {gap[others == bad][0]} for item {bad}.")
-        vectors = vectors / gap[:, None]
-    return Rows(vectors, others.astype(np.int64))
+        vectors, bounds = vectors / gap[:, None], bounds / gap[:, None]
+    return Rows(vectors, others.astype(np.int64), bounds)
 
 
 def points(items: ArrayLike) -> Rows:
     """Directions z for all rows of ``items`` (G-optimality)."""
-    matrix = _matrix(items, "items")
+    matrix = as_matrix(items, "items")
     return Rows(matrix, np.arange(matrix.shape[0], dtype=np.int64))
 
 
 def explicit(directions: ArrayLike) -> Rows:
     """Directions given as the rows of a table."""
-    matrix = _matrix(directions, "directions")
+    matrix = as_matrix(directions, "directions")
     return Rows(matrix, np.arange(matrix.shape[0], dtype=np.int64))

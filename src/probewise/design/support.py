@@ -1,0 +1,56 @@
+"""Reduction of a design to a small support with the same information matrix (Carathéodory)."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from probewise.coordinates import Array, coordinates
+from probewise.design.criterion import as_matrix
+from probewise.errors import InvalidDesign
+
+
+def reduce_support(probes: ArrayLike, weights: ArrayLike, *, cost: ArrayLike | None = None) -> Array:
+    """Weights (n,) with the same A(w) and the same cost, up to a common factor, on at most r(r+1)/2 + 1 probes.
+
+    r is the rank of the probes that carry weight. The matrices x_i x_i' and the cost are linear in the weights:
+    moving along a null vector of them until a weight vanishes changes neither. O(p³) for a support of p.
+    """
+    X = as_matrix(probes, "probes")
+    w = np.asarray(weights, dtype=np.float64)
+    if w.shape != (X.shape[0],) or not np.isfinite(w).all() or (w < 0).any() or w.sum() <= 0:
+        raise InvalidDesign(
+            f"weights must be {X.shape[0]} non-negative numbers, one per probe and not all 0, got shape {w.shape}."
+        )
+    c = np.ones(w.size) if cost is None else np.broadcast_to(np.asarray(cost, dtype=np.float64), w.shape)
+    support = np.flatnonzero(w > 0)
+    rows = coordinates(X[support] * np.sqrt(w[support, None])).probes
+    r = rows.shape[1]
+    upper = np.triu_indices(r)
+    # each column, scaled by its weight, is the matrix and the cost that a probe contributes to the design
+    parts = np.vstack([(rows[:, upper[0]] * rows[:, upper[1]]).T, w[support] * c[support] / (w @ c) * support.size])
+    left = _vanishing(parts)
+    out = np.zeros(w.size)
+    out[support] = w[support] * left
+    return out / out.sum()
+
+
+def _vanishing(parts: Array) -> Array:
+    """Factors u >= 0 with parts @ u = parts @ 1 and at most rank(parts) of them positive."""
+    columns = parts.shape[1]
+    _, singular, right = np.linalg.svd(parts, full_matrices=True)
+    rank = int(np.sum(singular > singular[0] * max(parts.shape) * np.finfo(float).eps))
+    null = right[rank:].T
+    factors, alive = np.ones(columns), np.arange(columns)
+    while null.shape[1]:
+        vector = null[:, 0] if null[:, 0].max() > 0 else -null[:, 0]
+        ratios = np.where(vector > 0, factors[alive] / np.where(vector > 0, vector, 1.0), np.inf)
+        gone = int(np.argmin(ratios))
+        factors[alive] = np.maximum(factors[alive] - ratios[gone] * vector, 0.0)
+        factors[alive[gone]] = 0.0
+        # reflect the null space so that all but one of its vectors vanish at the probe that is gone
+        mirror = null[gone] / np.linalg.norm(null[gone])
+        mirror = mirror + np.copysign(1.0, mirror[0]) * np.eye(1, mirror.size)[0]
+        null = null - np.outer(null @ mirror, 2.0 * mirror / (mirror @ mirror))
+        null, alive = np.delete(null[:, 1:], gone, axis=0), np.delete(alive, gone)
+    return factors

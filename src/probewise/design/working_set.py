@@ -1,0 +1,177 @@
+"""Certified designs at scale: small problems on working sets of probes and of directions, grown by violation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import qr, solve_triangular
+
+from probewise.coordinates import Array, coordinates
+from probewise.design.certificate import Witness
+from probewise.design.criterion import Directions, Labels, contains, spread
+from probewise.design.solvers import conic, interior
+
+ROUNDS = 200
+"""Small problems at most; 3 to 20 are usual."""
+_FORGETFUL = 30
+"""Rounds in which probes and directions that play no part are dropped; never after, so that the sets only grow."""
+_CONIC_SIZE = 20_000
+"""Largest number of cones that is handed to the conic solver when the interior-point method falls short."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Designs and the witness of their optimality, all to be judged by the certificate."""
+
+    candidates: tuple[Array, ...]
+    """Weights (n,) summing to 1: first on few probes, last as the method left them."""
+    witness: Witness
+    """Directions, multipliers and vectors for the lower bound."""
+    rounds: int
+    """Small problems solved."""
+
+
+def solve(probes: Array, directions: Directions, *, tol: float) -> Outcome:
+    """Minimise max_y y'A(w)⁻¹y over weights on ``probes`` (n, r), which have full rank, to relative gap ``tol``.
+
+    Each round solves the problem on the working sets and prices both sides. Probes: those whose x'A⁻¹MA⁻¹x exceeds
+    that of the ones in the set. Directions: those longer than the ones in the set, under the new design or, where
+    that is no better than the best design so far, half-way between the two, which steadies the search. Directions
+    are looked for quickly in every round, and exactly before the end.
+    """
+    n, r = probes.shape
+    batch = max(10, 3 * r)
+    basis = qr(probes.T, mode="r", pivoting=True)[1][:r].astype(np.int64)
+    chosen = np.union1d(basis, np.argsort(-_squares(probes), kind="stable")[: 2 * batch])
+    labels = directions.mapped(_whitener(probes[chosen])).seek(0.0, 2 * batch, np.empty(0, dtype=np.int64))
+    inner_tol, lower = 0.1, 0.0
+    best: _DirectionPrices | None = None
+    for rounds in range(1, ROUNDS + 1):
+        small = _restricted(probes[chosen], directions.rows(labels), inner_tol)
+        dual = _ProbePrices(probes, directions, chosen, labels, small)
+        if dual.lower > lower:
+            lower, witness = dual.lower, dual.witness
+        new = np.zeros(n)
+        new[chosen] = small.weights / small.weights.sum()
+        tried = [_DirectionPrices(probes, directions, new, dual, batch)]
+        if best is not None and tried[0].upper > best.upper:
+            tried += [_DirectionPrices(probes, directions, 0.5 * (new + best.weights), dual, batch), best]
+        best = min(tried, key=lambda prices: prices.upper)
+        if best.upper <= (target := lower * (1.0 + 0.8 * tol)):
+            best.look_everywhere(target, batch)
+        if best.upper <= target:
+            break
+        more_probes = dual.worse(batch)
+        more_labels = np.setdiff1d(np.concatenate([prices.longer for prices in tried]), labels)
+        stuck = more_probes.size + more_labels.size == 0
+        if stuck and (small.gap > inner_tol or small.gap <= 0.01 * tol):
+            break
+        if rounds <= _FORGETFUL:
+            chosen, labels = dual.useful()
+        chosen = np.union1d(np.concatenate([chosen, more_probes]), basis)
+        labels = np.concatenate([labels, more_labels])
+        gap = best.upper / lower - 1.0
+        inner_tol = 0.1 * inner_tol if stuck else max(0.2 * tol, min(inner_tol, 0.3 * gap))
+    assert best is not None
+    return Outcome((*best.purified(lower * (1.0 + tol), labels, 0.1 * tol), best.weights), witness, rounds)
+
+
+class _ProbePrices:
+    """What all probes say about the multipliers of a small solution: a lower bound and the probes that limit it."""
+
+    def __init__(
+        self, probes: Array, directions: Directions, chosen: Labels, labels: Labels, small: interior.Restricted
+    ) -> None:
+        self._chosen, self.labels, self._small = chosen, labels, small
+        self._whitener = _whitener(probes[chosen] * np.sqrt(small.weights)[:, None])
+        self._active = directions.rows(labels) @ self._whitener
+        self._squares = _squares(self._active)
+        self.inner = float(self._squares.max())
+        factors = self._active * np.sqrt(small.multipliers)[:, None]
+        if factors.shape[0] > factors.shape[1]:
+            factors = np.linalg.qr(factors, mode="r")
+        self._images = probes @ (self._whitener @ factors.T)
+        self._scores = _squares(self._images)
+        self.lower = float(small.multipliers @ self._squares) ** 2 / float(self._scores.max())
+
+    @property
+    def carrying(self) -> Labels:
+        """Labels of the directions that matter in the small solution."""
+        return self.labels[self._small.multipliers > 1e-3 * self._small.multipliers.max()]
+
+    @property
+    def witness(self) -> Witness:
+        """The vectors v_y = A⁻¹y of the directions that carry weight."""
+        dual = self._small.multipliers
+        carry = dual > 1e-12 * dual.max()
+        return Witness(self.labels[carry], dual[carry], self._active[carry] @ self._whitener.T)
+
+    def worse(self, count: int) -> Labels:
+        """At most ``count`` probes that violate optimality, unlike each other, most violating first."""
+        worse = np.flatnonzero(self._scores > self._scores[self._chosen].max())
+        return worse[spread(self._images[worse], count)]
+
+    def useful(self) -> tuple[Labels, Labels]:
+        """The probes and labels of the working sets that are active or not far from it."""
+        scores, weights, dual = self._scores[self._chosen], self._small.weights, self._small.multipliers
+        probes = (scores > 0.8 * scores.max()) | (weights > 0.1 / weights.size)
+        labels = (self._squares > 0.8 * self.inner) | (dual > 0.1 / dual.size)
+        return self._chosen[probes], self.labels[labels]
+
+
+class _DirectionPrices:
+    """What all directions say about a design: an upper bound, and the directions that are too long."""
+
+    def __init__(self, probes: Array, directions: Directions, weights: Array, dual: _ProbePrices, count: int) -> None:
+        self._probes, self._directions, self.weights = probes, directions, weights
+        support = np.flatnonzero(weights)
+        self._metric = directions.mapped(_whitener(probes[support] * np.sqrt(weights[support])[:, None]))
+        known = float(_squares(self._metric.rows(dual.labels)).max())
+        self.longer = self._metric.seek(dual.inner, count, dual.carrying)
+        self.upper = max(known, self._longest(self.longer))
+
+    def _longest(self, labels: Labels) -> float:
+        return float(_squares(self._metric.rows(labels)).max(initial=0.0))
+
+    def look_everywhere(self, limit: float, count: int) -> None:
+        """Find directions above ``limit``, if there are any, exactly."""
+        more = self._metric.longer(limit, count)
+        self.longer = np.union1d(self.longer, more)
+        self.upper = max(self.upper, self._longest(more))
+
+    def purified(self, limit: float, labels: Labels, tol: float) -> tuple[Array, ...]:
+        """Weights on few probes with a value below ``limit``: the problem solved anew on the heavy probes only."""
+        labels = np.union1d(labels, self.longer)
+        rows = self._directions.rows(labels)
+        for threshold in (1e-2, 1e-4, 1e-6):
+            heavy = np.flatnonzero(self.weights > threshold * self.weights.max())
+            span = coordinates(self._probes[heavy])
+            if not contains(span, self._directions):
+                continue
+            small = interior.solve(span.probes, span(rows), tol=tol)
+            metric = span.transform @ _whitener(span.probes * np.sqrt(small.weights)[:, None])
+            if _squares(rows @ metric).max() <= limit:
+                full = np.zeros(self.weights.size)
+                full[heavy] = small.weights / small.weights.sum()
+                return (full,)
+        return ()
+
+
+def _squares(rows: Array) -> Array:
+    return np.asarray(np.einsum("ij,ij->i", rows, rows))
+
+
+def _whitener(rows: Array) -> Array:
+    """(r, r): W with WW' = (Σ rr')⁻¹, from a triangular factor of the rows themselves."""
+    factor = np.linalg.qr(rows, mode="r")
+    return np.asarray(solve_triangular(factor, np.eye(factor.shape[0])))
+
+
+def _restricted(probes: Array, rows: Array, tol: float) -> interior.Restricted:
+    """The small problem, by the interior-point method; where it falls short and the size allows, by the conic one."""
+    small = interior.solve(probes, rows, tol=tol)
+    if small.gap > tol and probes.shape[0] * rows.shape[0] <= _CONIC_SIZE:
+        other = conic.solve(probes, rows, tol=tol)
+        return other if other.gap < small.gap else small
+    return small

@@ -34,9 +34,7 @@ def random_design(rng: np.random.Generator) -> tuple[Array, Array]:
     elif shape == 3:
         probes = probes * 10.0 ** rng.uniform(-6, 6, size=d)
     weights = rng.dirichlet(np.full(p, 10.0 ** rng.uniform(-1, 2)))
-    if (
-        rng.random() < 0.2
-    ):  # the shape that makes the efficient bound sharp: all but one just above an integer
+    if rng.random() < 0.2:  # the shape that makes the efficient bound sharp: all but one just above an integer
         weights = np.append(np.full(p - 1, 1.0 + 1e-4), float(rng.integers(1, 3 * p + 1)))
     weights = np.where(weights > 1e-9, weights, 0.0)
     return probes, weights / weights.sum()

@@ -28,9 +28,7 @@ html_copy_source = False
 # MathJax in one file, fonts included, from a wheel: pages show formulas without a network (decision 0001).
 mathjax = importlib.util.find_spec("sphinx-mathjax-offline")
 if mathjax is None or mathjax.origin is None:
-    raise ImportError(
-        "sphinx-mathjax-offline is not installed; `make docs` or `pip install .[docs]` installs it."
-    )
+    raise ImportError("sphinx-mathjax-offline is not installed; `make docs` or `pip install .[docs]` installs it.")
 html_static_path = [str(Path(mathjax.origin).parent / "static/mathjax/tex-svg-full.js")]
 mathjax_path = "tex-svg-full.js"
 

@@ -211,9 +211,7 @@ def test_ridge_agrees_with_its_formula(seed: int, penalty: float, n_measured: in
     y = np.random.default_rng(seed).standard_normal((3, 4))
     np.testing.assert_allclose(estimate.theta, np.linalg.solve(V, rows.T @ scaled), rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(estimate.mean(y), y @ estimate.theta)
-    np.testing.assert_allclose(
-        estimate.norm2(y), np.einsum("ki,ki->k", y, np.linalg.solve(V, y.T).T), rtol=1e-7
-    )
+    np.testing.assert_allclose(estimate.norm2(y), np.einsum("ki,ki->k", y, np.linalg.solve(V, y.T).T), rtol=1e-7)
     ratio = np.linalg.slogdet(V)[1] - 4 * math.log(penalty)
     assert estimate.logdet_ratio == pytest.approx(ratio, rel=1e-8, abs=1e-10)
 
@@ -301,9 +299,7 @@ def test_what_does_not_fit_is_refused() -> None:
         least_squares(np.eye(3), measurements)
     with pytest.raises(InvalidMeasurements, match="NaN or infinity in column 1"):
         ridge(np.array([[1.0, np.nan], [0.0, 1.0]]), measurements)
-    with pytest.raises(
-        InvalidMeasurements, match=r"sigma must be positive and finite, got -1\.0 for probe 0"
-    ):
+    with pytest.raises(InvalidMeasurements, match=r"sigma must be positive and finite, got -1\.0 for probe 0"):
         least_squares(np.eye(2), measurements, sigma=-1.0)
     with pytest.raises(InvalidDesign, match="penalty must be positive and finite, got 0"):
         ridge(np.eye(2), measurements, penalty=0)

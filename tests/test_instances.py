@@ -109,9 +109,7 @@ def test_closest_pair_apart_in_the_coordinate_of_the_sweep():
     points[:2] = 0.0
     points[:2, 0] = -np.sin(step), np.sin(step)
     points[:2, 1] = np.cos(step)
-    assert (
-        np.sum(np.abs(points[:, 0]) < np.sin(step)) > 2 * 256
-    )  # rows between the two in the order of the sweep
+    assert np.sum(np.abs(points[:, 0]) < np.sin(step)) > 2 * 256  # rows between the two in the order of the sweep
     assert instances.closest_pair(points) == (0, 1)
 
 

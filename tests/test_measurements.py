@@ -41,9 +41,7 @@ def test_statistics_are_those_of_the_outcomes(pairs: list[tuple[int, float]]) ->
 
 @settings(deadline=None, max_examples=100)
 @given(first=outcomes_of_probes, second=outcomes_of_probes)
-def test_two_rounds_merge_to_all_at_once(
-    first: list[tuple[int, float]], second: list[tuple[int, float]]
-) -> None:
+def test_two_rounds_merge_to_all_at_once(first: list[tuple[int, float]], second: list[tuple[int, float]]) -> None:
     merged = measured(first) + measured(second)
     assert_same(merged, measured(first + second), 1e4)
     assert_same(merged, measured(second) + measured(first), 1e4)

@@ -186,9 +186,7 @@ def test_bad_frames_get_one_sentence(frame):
 
 
 def test_columns_of_equal_names():
-    with pytest.raises(
-        InvalidProblem, match=r"probes has columns of the same name \(.*'a' 2 times\); rename them"
-    ):
+    with pytest.raises(InvalidProblem, match=r"probes has columns of the same name \(.*'a' 2 times\); rename them"):
         Problem(pd.DataFrame([[1, 2]], columns=["a", "a"]))
     with pytest.raises(InvalidProblem, match=r"more than one column called 'a'|columns of the same name"):
         Problem(pa.table([[1], [2]], names=["a", "a"]))
@@ -214,9 +212,7 @@ def test_a_feature_without_probe_is_named():
 
 def test_features_that_the_probes_tie_together_are_named():
     items = [[1, 1, 0], [2, 2, 0], [0, 1, 0], [0, 0, 1]]
-    with pytest.raises(
-        InvalidProblem, match="items '2' with item '0': the probes do not separate 'x0', 'x1'; add"
-    ):
+    with pytest.raises(InvalidProblem, match="items '2' with item '0': the probes do not separate 'x0', 'x1'; add"):
         Problem([[1, 1, 0], [0, 0, 1]], items)
 
 
@@ -227,9 +223,7 @@ def test_the_odd_item_is_blamed_even_if_it_is_the_smallest():
 
 
 def test_many_unidentifiable_items_are_counted():
-    items = np.column_stack(
-        [np.zeros(9), np.r_[0, 0, np.arange(1.0, 8)], np.r_[np.arange(1.0, 3), np.zeros(7)]]
-    )
+    items = np.column_stack([np.zeros(9), np.r_[0, 0, np.arange(1.0, 8)], np.r_[np.arange(1.0, 3), np.zeros(7)]])
     with pytest.raises(InvalidProblem, match="items '2', '3', '4', '5', '6' and 2 more with item '0'"):
         Problem([[0, 0, 1]], items)
 
@@ -327,9 +321,7 @@ def test_the_probes_themselves_are_always_identifiable(seed):
     probes = rng.integers(-2, 3, size=(n, d)) * 10 ** rng.uniform(-6, 6, d)
     probes = np.unique(probes, axis=0)
     assume(probes.any() or len(probes) == 1)
-    assert Problem(probes).coordinates.rank == np.linalg.matrix_rank(
-        probes / np.maximum(np.abs(probes).max(0), 1e-9)
-    )
+    assert Problem(probes).coordinates.rank == np.linalg.matrix_rank(probes / np.maximum(np.abs(probes).max(0), 1e-9))
 
 
 def test_many_items_need_no_pairs():

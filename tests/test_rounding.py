@@ -40,9 +40,7 @@ def literal_apportionment(weights: Array, n: int) -> Counts:
     return counts
 
 
-positive_weights = st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=30).map(
-    lambda w: np.array(w) / np.sum(w)
-)
+positive_weights = st.lists(st.floats(1e-6, 1.0), min_size=1, max_size=30).map(lambda w: np.array(w) / np.sum(w))
 
 
 # Efficient rounding
@@ -134,9 +132,7 @@ def test_sufficient_measurements_of_efficient_is_the_smallest_number(p: int, eps
 def test_regularised_eigenvalues_have_inverse_squares_that_sum_to_one(eigenvalues: Array) -> None:
     regularised = _regularised(eigenvalues)
     assert np.sum(regularised**-2.0) == pytest.approx(1.0, rel=1e-9)
-    np.testing.assert_allclose(
-        np.diff(regularised), np.diff(eigenvalues), rtol=1e-9, atol=1e-12 * regularised[-1]
-    )
+    np.testing.assert_allclose(np.diff(regularised), np.diff(eigenvalues), rtol=1e-9, atol=1e-12 * regularised[-1])
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -212,9 +208,7 @@ def test_regret_needs_fewer_measurements_than_probes() -> None:
 
 
 def test_regret_on_a_line_measures_the_longest_probe() -> None:
-    allocation = round_design(
-        [0.5, 0.3, 0.2], 10**12, probes=[[1.0, 2.0], [-2.0, -4.0], [0.0, 0.0]], method="regret"
-    )
+    allocation = round_design([0.5, 0.3, 0.2], 10**12, probes=[[1.0, 2.0], [-2.0, -4.0], [0.0, 0.0]], method="regret")
     assert allocation.counts.tolist() == [0, 10**12, 0]
     assert allocation.guarantee == 1.0
     assert allocation.inflation() == pytest.approx((0.5 + 0.3 * 4) / 4)
@@ -274,9 +268,7 @@ def test_inflation_is_the_ratio_of_the_largest_variances(method: Method) -> None
     allocation = round_design(weights, 40, probes=probes, method=method)
     differences = (probes[:, None] - probes[None]).reshape(-1, 4)
     information = [probes.T @ (w[:, None] * probes) for w in (allocation.counts / 40, weights)]
-    realised, planned = (
-        np.einsum("ij,ij->i", differences @ np.linalg.inv(a), differences).max() for a in information
-    )
+    realised, planned = (np.einsum("ij,ij->i", differences @ np.linalg.inv(a), differences).max() for a in information)
     assert allocation.inflation(pairs(probes)) == pytest.approx(realised / planned)
     relative = np.linalg.eigvals(np.linalg.solve(information[0], information[1])).real.max()
     assert allocation.inflation() == pytest.approx(relative)
@@ -366,9 +358,7 @@ def test_bad_input_is_told_in_a_sentence(
 
 def test_regret_refuses_hours_of_work() -> None:
     probes, weights = random_design(0, p=20_000, d=3)
-    with pytest.raises(
-        InvalidDesign, match="one by one among 20000 probes; first reduce the support of the des"
-    ):
+    with pytest.raises(InvalidDesign, match="one by one among 20000 probes; first reduce the support of the des"):
         round_design(weights, 10_000_000, probes=probes, method="regret")
     assert round_design(weights, 10_000_000, probes=probes, method="best").method == "efficient"
 

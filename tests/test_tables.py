@@ -141,9 +141,7 @@ def test_parquet_by_each_reader(tmp_path, monkeypatch, reader):
 
 def test_parquet_without_any_reader(tmp_path, monkeypatch):
     only(monkeypatch, None)
-    with pytest.raises(
-        MissingExtra, match=r"items\.pq needs polars; install probewise\[parquet\] or save .* as CSV"
-    ):
+    with pytest.raises(MissingExtra, match=r"items\.pq needs polars; install probewise\[parquet\] or save .* as CSV"):
         read_table(write(tmp_path, "", name="items.pq"))
 
 
@@ -160,9 +158,7 @@ def test_pandas_without_an_engine_is_no_reader(tmp_path, monkeypatch):
 def only(monkeypatch, reader):
     real = importlib.util.find_spec
     hidden = {"polars", "pyarrow", "pandas"} - {reader}
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name, *a: None if name in hidden else real(name, *a)
-    )
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name in hidden else real(name, *a))
 
 
 def test_text_column_of_a_frame_is_not_a_number(tmp_path):

@@ -44,9 +44,7 @@ def test_psi_of_the_benchmark(d):
     assert encloses(fine, worked(d, 0.01) / 4)
 
 
-@pytest.mark.parametrize(
-    ("d", "psi"), [(2, 109.9), (5, 110.8), (6, 111.1), (10, 112.1), (20, 114.7), (35, 118.6)]
-)
+@pytest.mark.parametrize(("d", "psi"), [(2, 109.9), (5, 110.8), (6, 111.1), (10, 112.1), (20, 114.7), (35, 118.6)])
 def test_psi_of_the_benchmark_at_a_wider_angle(d, psi):
     design = hardness(*instances.benchmark(d, 0.1)).design
     assert overlap(psi * 0.995, psi * 1.005, design)
@@ -299,9 +297,7 @@ def test_large_gaps_still_take_one_phase():
     assert 0 < bound.total <= bound.closed_form
 
 
-@pytest.mark.parametrize(
-    ("gap", "count"), [(0.5, 1), (0.25, 2), (0.2500001, 1), (0.2499999, 2), (2.0**-10, 10)]
-)
+@pytest.mark.parametrize(("gap", "count"), [(0.5, 1), (0.25, 2), (0.2500001, 1), (0.2499999, 2), (2.0**-10, 10)])
 def test_a_phase_is_reached_while_its_level_is_not_below_the_gap(gap, count):
     assert len(rage_bound(Problem(np.eye(2)), [gap, 0.0]).phases) == count
 

@@ -41,7 +41,7 @@ _WHERE = {
 """Public name -> module that defines it; loaded when used, so that importing the package costs nothing."""
 _MODULES = ("instances",)
 
-__all__ = ["__version__", *_WHERE, *_MODULES]  # noqa: PLE0604
+__all__ = ["__version__", *_WHERE, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:

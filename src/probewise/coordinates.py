@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+
 @dataclass(frozen=True)
 class Coordinates:
     """An isomorphism of span(X) with R^r under which the uniform design has the identity as information matrix.
@@ -33,7 +34,7 @@ class Coordinates:
     @property
     def rank(self) -> int:
         """Dimension of span(X)."""
-        return self.transform.shape[1]
+        return int(self.transform.shape[1])
 
     def __call__(self, vectors: Array) -> Array:
         """Coordinates (k, r) of rows (k, d) that lie in span(X)."""
@@ -61,7 +62,8 @@ class Coordinates:
 
     def is_inside(self, vectors: Array, magnitudes: Array | None = None) -> NDArray[np.bool_]:
         """(k,): whether each row lies in span(X) up to rounding; ``magnitudes`` as in ``lost``."""
-        return ~self.lost(vectors, magnitudes).any(axis=1)
+        inside: NDArray[np.bool_] = ~np.any(self.lost(vectors, magnitudes), axis=1)
+        return inside
 
 
 def coordinates(probes: Array) -> Coordinates:

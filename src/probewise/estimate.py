@@ -183,8 +183,7 @@ class RankOne:
         vector = np.zeros(matrix.shape[:1]) if moment is None else np.array(moment, dtype=np.float64)
         if vector.ndim != 1 or matrix.shape != 2 * vector.shape:
             raise InvalidDesign(
-                "information must have shape (d, d) and moment shape (d,), "
-                f"got {matrix.shape} and {vector.shape}."
+                f"information must have shape (d, d) and moment shape (d,), got {matrix.shape} and {vector.shape}."
             )
         return cls._direct(matrix, np.zeros_like(vector), vector)
 
@@ -207,9 +206,7 @@ class RankOne:
     def updated(self, x: Array, outcome: float) -> RankOne:
         """The state after one more measurement with ``outcome`` of the probe ``x`` (d,)."""
         if not math.isfinite(outcome):
-            raise InvalidMeasurements(
-                f"an outcome must be finite, got {outcome}; leave out what was not observed."
-            )
+            raise InvalidMeasurements(f"an outcome must be finite, got {outcome}; leave out what was not observed.")
         added = self.added + np.multiply.outer(x, x)
         moment = self.moment + x * (outcome - float(x @ self.origin))
         if self.age + 1 >= REFRESH:

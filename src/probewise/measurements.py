@@ -76,8 +76,7 @@ class Measurements:
         index, outcome = _whole(indices, "indices"), _finite(outcomes, "outcomes")
         if index.size != outcome.size:
             raise InvalidMeasurements(
-                "each outcome needs the index of its probe, "
-                f"got {index.size} indices and {outcome.size} outcomes."
+                f"each outcome needs the index of its probe, got {index.size} indices and {outcome.size} outcomes."
             )
         unknown = (index < 0) | (index >= n_probes)
         if unknown.any():
@@ -96,8 +95,7 @@ class Measurements:
         """Both sets together; the pooled scatter is exact (Chan, Golub and LeVeque 1983)."""
         if self.n_probes != other.n_probes:
             raise InvalidMeasurements(
-                "only measurements of the same probes can be added, "
-                f"got {self.n_probes} and {other.n_probes} probes."
+                f"only measurements of the same probes can be added, got {self.n_probes} and {other.n_probes} probes."
             )
         count = self.count + other.count
         share = other.count / np.maximum(count, 1)
@@ -144,9 +142,7 @@ def per_probe(value: ArrayLike, n_probes: int, what: str) -> Array:
     valid = np.isfinite(array) & (array > 0)
     if not valid.all():
         probe = int(np.argmin(valid))
-        raise InvalidMeasurements(
-            f"{what} must be positive and finite, got {array[probe]} for probe {probe}."
-        )
+        raise InvalidMeasurements(f"{what} must be positive and finite, got {array[probe]} for probe {probe}.")
     return array
 
 

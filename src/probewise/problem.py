@@ -114,17 +114,13 @@ def _matched(probes: Labelled, items: Labelled) -> tuple[Array, Array, tuple[str
     """Probes and items with the same features in the same order, matched by name where both have names."""
     for table, kind in ((probes, "probes"), (items, "items")):
         if 0 in table.values.shape:
-            raise InvalidProblem(
-                f"{kind} need at least one row and one feature, got shape {table.values.shape}."
-            )
+            raise InvalidProblem(f"{kind} need at least one row and one feature, got shape {table.values.shape}.")
     features = probes.features or items.features
     if probes.features is not None and items.features is not None:
         absent = [name for name in probes.features if name not in set(items.features)]
         extra = [name for name in items.features if name not in set(probes.features)]
         if absent or extra:
-            faults = [f"items lack {named(absent)}"] * bool(absent) + [f"probes lack {named(extra)}"] * bool(
-                extra
-            )
+            faults = [f"items lack {named(absent)}"] * bool(absent) + [f"probes lack {named(extra)}"] * bool(extra)
             raise InvalidProblem(
                 f"probes and items must have the same features, but {' and '.join(faults)}; "
                 "add these columns or leave them out."
@@ -139,21 +135,15 @@ def _matched(probes: Labelled, items: Labelled) -> tuple[Array, Array, tuple[str
     return probes.values, items.values, features
 
 
-def _names(
-    given: Iterable[object] | None, found: Iterable[object] | None, count: int, kind: str
-) -> tuple[str, ...]:
+def _names(given: Iterable[object] | None, found: Iterable[object] | None, count: int, kind: str) -> tuple[str, ...]:
     """The names given, else those found in the table, else the row numbers."""
     if isinstance(given, str):
         raise InvalidProblem(f"{kind}_names must be a list of names, got the text '{given}'.")
     names = tuple(str(name) for name in (given if given is not None else found or range(count)))
     if len(names) != count:
-        raise InvalidProblem(
-            f"{kind}_names must have one name per {kind}, expected {count}, got {len(names)}."
-        )
+        raise InvalidProblem(f"{kind}_names must have one name per {kind}, expected {count}, got {len(names)}.")
     if twice := duplicated(names):
-        raise InvalidProblem(
-            f"every {kind} needs its own name, but several are called {named(twice)}; rename them."
-        )
+        raise InvalidProblem(f"every {kind} needs its own name, but several are called {named(twice)}; rename them.")
     return names
 
 
@@ -172,16 +162,12 @@ def _per_probe(given: ArrayLike, names: tuple[str, ...], kind: str) -> Array:
     values = numeric(given, kind)
     n = len(names)
     if values.shape not in {(), (n,)}:
-        raise InvalidProblem(
-            f"{kind} must be one number or one per probe, expected shape ({n},), got {values.shape}."
-        )
+        raise InvalidProblem(f"{kind} must be one number or one per probe, expected shape ({n},), got {values.shape}.")
     values = np.array(np.broadcast_to(values, (n,)))
     good = np.isfinite(values) & (values > 0)
     if not good.all():
         row = int(np.argmin(good))
-        raise InvalidProblem(
-            f"{kind} must be positive and finite, got {values[row]} for probe '{names[row]}'."
-        )
+        raise InvalidProblem(f"{kind} must be positive and finite, got {values[row]} for probe '{names[row]}'.")
     return values
 
 
@@ -192,9 +178,7 @@ def _check_distinct(problem: Problem) -> None:
         twin = rows.setdefault(item.tobytes(), row)
         if twin != row:
             names = named((problem.item_names[twin], problem.item_names[row]))
-            raise InvalidProblem(
-                f"items {names} are identical, so neither can be the better one; keep one of them."
-            )
+            raise InvalidProblem(f"items {names} are identical, so neither can be the better one; keep one of them.")
 
 
 def _check_identifiable(problem: Problem) -> None:
@@ -202,9 +186,7 @@ def _check_identifiable(problem: Problem) -> None:
     if problem.n_items == 1 or problem.coordinates.rank == problem.dimension:
         return
     if problem.coordinates.rank == 0:
-        raise InvalidProblem(
-            "every probe is zero, so no two items can be compared; add a probe that is not zero."
-        )
+        raise InvalidProblem("every probe is zero, so no two items can be compared; add a probe that is not zero.")
     lost = _lost(problem)
     size = np.abs(lost).max(axis=0)
     lacking = size > 0

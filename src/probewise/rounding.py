@@ -69,9 +69,7 @@ class Allocation:
                 f"got {counts.dtype} of shape {counts.shape}."
             )
         if (counts < 0).any() or not counts.any():
-            raise InvalidDesign(
-                "counts must be at least 0 and not all 0; give each probe a number of measurements."
-            )
+            raise InvalidDesign("counts must be at least 0 and not all 0; give each probe a number of measurements.")
         if counts[weights == 0].any():
             probe = int(np.flatnonzero((weights == 0) & (counts > 0))[0])
             raise InvalidDesign(f"probe {probe} has a count but weight 0; counts must stay in the support.")
@@ -99,9 +97,7 @@ class Allocation:
         return realised / planned if planned > 0 else 1.0
 
 
-def round_design(
-    weights: ArrayLike, n: int, *, probes: ArrayLike, method: Method = "efficient"
-) -> Allocation:
+def round_design(weights: ArrayLike, n: int, *, probes: ArrayLike, method: Method = "efficient") -> Allocation:
     """Counts that sum to exactly ``n`` and inflate max_y y'A(w)⁻¹y / n as little as can be proved.
 
     ``weights`` (n_probes,) sum to 1, ``probes`` (n_probes, d). "efficient": Pukelsheim and Rieder (1992), for
@@ -144,9 +140,7 @@ def proved_inflation(n: int, *, support: int, dimension: int, method: Method = "
     return 1.0 / share if share > 0 else math.inf
 
 
-def sufficient_measurements(
-    epsilon: float, *, support: int, dimension: int, method: Method = "efficient"
-) -> int:
+def sufficient_measurements(epsilon: float, *, support: int, dimension: int, method: Method = "efficient") -> int:
     """Number from which on the proved inflation is at most 1 + ``epsilon``.
 
     efficient: (p-1)(1+ε)/ε, at least p. regret: 2(r-√r)/(1-1/√(1+ε))², which is below 8r(1+ε)²/ε².

@@ -81,11 +81,7 @@ class Table:
 
     def without(self, *dropped: str) -> Table:
         """The same table without the given columns, such as costs that are no features."""
-        kept = [
-            (name, column)
-            for name, column in zip(self.header, self.columns, strict=True)
-            if name not in dropped
-        ]
+        kept = [(name, column) for name, column in zip(self.header, self.columns, strict=True) if name not in dropped]
         return replace(self, header=tuple(n for n, _ in kept), columns=tuple(c for _, c in kept))
 
     def column(self, name: str) -> Column:
@@ -137,9 +133,7 @@ class Table:
         chosen = self._id_column(id_column)
         features = tuple(name for name in self.header if name != chosen)
         if not features:
-            raise InvalidProblem(
-                f"{self.name} has no column of features; its columns are {named(self.header)}."
-            )
+            raise InvalidProblem(f"{self.name} has no column of features; its columns are {named(self.header)}.")
         if texts := [name for name in features if self.is_text(name)]:
             raise InvalidProblem(
                 f"features must be numbers, but {self.name} has text in {named(texts)}; "
@@ -156,8 +150,7 @@ class Table:
         found = found or [name for name in self.header if self.is_text(name)]
         if len(found) > 1:
             raise InvalidProblem(
-                f"{self.name} has more than one column that may hold names, {named(found)}; "
-                "say which one by id_column."
+                f"{self.name} has more than one column that may hold names, {named(found)}; say which one by id_column."
             )
         return found[0] if found else None
 
@@ -188,9 +181,7 @@ def numeric(values: ArrayLike, name: str) -> Array:
         return np.array(np.ma.filled(array.astype(np.float64), np.nan))
     except (TypeError, ValueError) as error:
         kind = type(values).__name__
-        raise InvalidProblem(
-            f"{name} must hold numbers only, got a {kind} that does not ({error})."
-        ) from None
+        raise InvalidProblem(f"{name} must hold numbers only, got a {kind} that does not ({error}).") from None
 
 
 def _frame_table(source: object, name: str) -> Table | None:
@@ -244,9 +235,7 @@ def _read_parquet(path: Path) -> Table:
         table = _frame_table(frame, path.name)
         assert table is not None
         return table
-    raise MissingExtra(
-        f"reading {path.name} needs polars; install probewise[parquet] or save the table as CSV."
-    )
+    raise MissingExtra(f"reading {path.name} needs polars; install probewise[parquet] or save the table as CSV.")
 
 
 def _read_csv(path: Path) -> Table:
@@ -254,17 +243,13 @@ def _read_csv(path: Path) -> Table:
     try:
         lines = list(io.StringIO(path.read_bytes().decode("utf-8-sig"), newline=""))
     except UnicodeDecodeError:
-        raise InvalidProblem(
-            f"{path.name} is not UTF-8 text; save it as CSV in UTF-8 or as Parquet."
-        ) from None
+        raise InvalidProblem(f"{path.name} is not UTF-8 text; save it as CSV in UTF-8 or as Parquet.") from None
     records = _records(lines, path.name)
     if not records:
         raise InvalidProblem(f"{path.name} is empty; its first line must name the columns.")
     header = records[0][1]
     if all(_number(cell) is not None for cell in header):
-        raise InvalidProblem(
-            f"the first line of {path.name} must name the columns, got numbers: {named(header)}."
-        )
+        raise InvalidProblem(f"the first line of {path.name} must name the columns, got numbers: {named(header)}.")
     for line, cells in records[1:]:
         if len(cells) != len(header):
             raise InvalidProblem(

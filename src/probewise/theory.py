@@ -110,9 +110,7 @@ def gauge(probes: ArrayLike, y: ArrayLike | Directions) -> float:
 def _table(probes: ArrayLike) -> Array:
     table = np.asarray(probes, dtype=np.float64)
     if table.ndim != 2 or table.size == 0 or not np.isfinite(table).all():
-        raise InvalidDesign(
-            f"probes must be a table of finite numbers, got shape {table.shape}; check its entries."
-        )
+        raise InvalidDesign(f"probes must be a table of finite numbers, got shape {table.shape}; check its entries.")
     return table
 
 

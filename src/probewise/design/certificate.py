@@ -54,7 +54,7 @@ def lower_bound(probes: Array, cost: Array, directions: Directions, witness: Wit
 def _quadratic(probes: Array, factors: Array) -> Array:
     """(n,): Σ_y (x'v_y)², through the smaller of the two products."""
     if factors.shape[0] > factors.shape[1]:
-        factors = np.linalg.qr(factors, mode="r")
+        factors = np.asarray(np.linalg.qr(factors, mode="r"))
     return np.asarray(((probes @ factors.T) ** 2).sum(axis=1))
 
 

@@ -42,6 +42,10 @@ class Directions(abc.ABC):
         """The same directions, with the same labels, in the coordinates ``y @ transform``."""
 
     @abc.abstractmethod
+    def moment(self) -> Array:
+        """(d, d): a matrix in proportion to Σ yy' over all directions."""
+
+    @abc.abstractmethod
     def largest(self) -> tuple[int, float]:
         """Label and squared Euclidean norm of the longest direction, exactly."""
 
@@ -90,7 +94,7 @@ class Rows(Directions):
     @property
     def size(self) -> int:
         """Number of rows."""
-        return self.vectors.shape[0]
+        return int(self.vectors.shape[0])
 
     def rows(self, labels: Labels) -> Array:
         """(k, d): the rows with these numbers."""
@@ -99,6 +103,10 @@ class Rows(Directions):
     def mapped(self, transform: Array) -> Rows:
         """The rows times ``transform``."""
         return Rows(self.vectors @ transform, self.names)
+
+    def moment(self) -> Array:
+        """Σ yy'."""
+        return self.vectors.T @ self.vectors
 
     def largest(self) -> tuple[int, float]:
         """Row number and squared norm of the longest row."""
@@ -143,7 +151,7 @@ class Pairs(Directions):
     @property
     def size(self) -> int:
         """Number of unordered pairs."""
-        m = self.items.shape[0]
+        m = int(self.items.shape[0])
         return m * (m - 1) // 2
 
     def rows(self, labels: Labels) -> Array:
@@ -154,6 +162,11 @@ class Pairs(Directions):
     def mapped(self, transform: Array) -> Pairs:
         """Pairs of the items times ``transform``, moved so that the mean item is 0 (differences do not change)."""
         return Pairs((self.items - self.items.mean(axis=0)) @ transform)
+
+    def moment(self) -> Array:
+        """The scatter of the items, which is Σ yy' over all pairs divided by their number."""
+        centred = self.items - self.items.mean(axis=0)
+        return np.asarray(centred.T @ centred)
 
     def largest(self) -> tuple[int, float]:
         """The farthest pair of items, exactly."""
@@ -213,7 +226,7 @@ def spread(vectors: Array, count: int) -> Labels:
 
 _POOL = 1000
 _PARALLEL = 0.95
-_BLOCK = 2_000_000
+_BLOCK = 1_000_000
 _QUICK = 40_000_000
 
 

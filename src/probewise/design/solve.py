@@ -88,6 +88,7 @@ def optimal_design(
     _check_directions(space, directions)
     mapped = directions.mapped(space.transform)
     unit = np.ones(X.shape[0])
+    candidates: tuple[Array, ...]
     if solver == "frank-wolfe":
         trace = frank_wolfe.solve(space.probes, mapped)
         candidates, witness, rounds = (trace.weights,), trace.witness, trace.iterations

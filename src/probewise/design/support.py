@@ -32,7 +32,7 @@ def reduce_support(probes: ArrayLike, weights: ArrayLike, *, cost: ArrayLike | N
     left = _vanishing(parts)
     out = np.zeros(w.size)
     out[support] = w[support] * left
-    return out / out.sum()
+    return np.asarray(out / out.sum())
 
 
 def _vanishing(parts: Array) -> Array:

@@ -43,8 +43,9 @@ def solve(probes: Array, directions: Directions, *, tol: float) -> Outcome:
     n, r = probes.shape
     batch = max(10, 3 * r)
     basis = qr(probes.T, mode="r", pivoting=True)[1][:r].astype(np.int64)
-    chosen = np.union1d(basis, np.argsort(-_squares(probes), kind="stable")[: 2 * batch])
-    labels = directions.mapped(_whitener(probes[chosen])).seek(0.0, 2 * batch, np.empty(0, dtype=np.int64))
+    first = _average_design(probes, directions.moment())
+    chosen = np.union1d(basis, np.argsort(-first, kind="stable")[: 4 * batch])
+    labels = directions.mapped(_whitener(probes * np.sqrt(first)[:, None])).seek(0.0, 4 * batch, basis[:0])
     inner_tol, lower = 0.1, 0.0
     best: _DirectionPrices | None = None
     for rounds in range(1, ROUNDS + 1):
@@ -81,7 +82,12 @@ class _ProbePrices:
     """What all probes say about the multipliers of a small solution: a lower bound and the probes that limit it."""
 
     def __init__(
-        self, probes: Array, directions: Directions, chosen: Labels, labels: Labels, small: interior.Restricted
+        self,
+        probes: Array,
+        directions: Directions,
+        chosen: Labels,
+        labels: Labels,
+        small: interior.Restricted,
     ) -> None:
         self._chosen, self.labels, self._small = chosen, labels, small
         self._whitener = _whitener(probes[chosen] * np.sqrt(small.weights)[:, None])
@@ -90,7 +96,7 @@ class _ProbePrices:
         self.inner = float(self._squares.max())
         factors = self._active * np.sqrt(small.multipliers)[:, None]
         if factors.shape[0] > factors.shape[1]:
-            factors = np.linalg.qr(factors, mode="r")
+            factors = np.asarray(np.linalg.qr(factors, mode="r"))
         self._images = probes @ (self._whitener @ factors.T)
         self._scores = _squares(self._images)
         self.lower = float(small.multipliers @ self._squares) ** 2 / float(self._scores.max())
@@ -98,7 +104,7 @@ class _ProbePrices:
     @property
     def carrying(self) -> Labels:
         """Labels of the directions that matter in the small solution."""
-        return self.labels[self._small.multipliers > 1e-3 * self._small.multipliers.max()]
+        return np.asarray(self.labels[self._small.multipliers > 1e-3 * self._small.multipliers.max()])
 
     @property
     def witness(self) -> Witness:
@@ -110,13 +116,13 @@ class _ProbePrices:
     def worse(self, count: int) -> Labels:
         """At most ``count`` probes that violate optimality, unlike each other, most violating first."""
         worse = np.flatnonzero(self._scores > self._scores[self._chosen].max())
-        return worse[spread(self._images[worse], count)]
+        return np.asarray(worse[spread(self._images[worse], count)])
 
     def useful(self) -> tuple[Labels, Labels]:
         """The probes and labels of the working sets that are active or not far from it."""
         scores, weights, dual = self._scores[self._chosen], self._small.weights, self._small.multipliers
-        probes = (scores > 0.8 * scores.max()) | (weights > 0.1 / weights.size)
-        labels = (self._squares > 0.8 * self.inner) | (dual > 0.1 / dual.size)
+        probes = (scores > 0.95 * scores.max()) | (weights > 0.1 / weights.size)
+        labels = (self._squares > 0.95 * self.inner) | (dual > 0.1 / dual.size)
         return self._chosen[probes], self.labels[labels]
 
 
@@ -141,20 +147,20 @@ class _DirectionPrices:
         self.upper = max(self.upper, self._longest(more))
 
     def purified(self, limit: float, labels: Labels, tol: float) -> tuple[Array, ...]:
-        """Weights on few probes with a value below ``limit``: the problem solved anew on the heavy probes only."""
-        labels = np.union1d(labels, self.longer)
-        rows = self._directions.rows(labels)
+        """Weights on the heavy probes only, as they are or solved anew, whose value stays below ``limit``."""
+        rows = self._directions.rows(np.union1d(labels, self.longer))
         for threshold in (1e-2, 1e-4, 1e-6):
             heavy = np.flatnonzero(self.weights > threshold * self.weights.max())
             span = coordinates(self._probes[heavy])
             if not contains(span, self._directions):
                 continue
-            small = interior.solve(span.probes, span(rows), tol=tol)
-            metric = span.transform @ _whitener(span.probes * np.sqrt(small.weights)[:, None])
-            if _squares(rows @ metric).max() <= limit:
-                full = np.zeros(self.weights.size)
-                full[heavy] = small.weights / small.weights.sum()
-                return (full,)
+            full = np.zeros(self.weights.size)
+            for again in (False, True):
+                weights = interior.solve(span.probes, span(rows), tol=tol).weights if again else self.weights[heavy]
+                full[heavy] = weights / weights.sum()
+                metric = span.transform @ _whitener(span.probes * np.sqrt(full[heavy])[:, None])
+                if _squares(rows @ metric).max() <= limit:
+                    return (full,)
         return ()
 
 
@@ -164,8 +170,22 @@ def _squares(rows: Array) -> Array:
 
 def _whitener(rows: Array) -> Array:
     """(r, r): W with WW' = (Σ rr')⁻¹, from a triangular factor of the rows themselves."""
-    factor = np.linalg.qr(rows, mode="r")
-    return np.asarray(solve_triangular(factor, np.eye(factor.shape[0])))
+    factor = np.asarray(np.linalg.qr(rows, mode="r"))
+    return np.asarray(solve_triangular(factor, np.eye(factor.shape[0]).astype(np.float64)))
+
+
+def _average_design(probes: Array, moment: Array) -> Array:
+    """(n,): roughly the weights that minimise the sum of y'A(w)⁻¹y, by a few multiplicative steps; all positive."""
+    weights = np.full(probes.shape[0], 1.0 / probes.shape[0])
+    factor = np.linalg.cholesky(moment / np.trace(moment) + 1e-9 * np.eye(moment.shape[0]))
+    for _ in range(_AVERAGE_STEPS):
+        information = (probes * weights[:, None]).T @ probes
+        weights = weights * np.sqrt(_squares(probes @ np.linalg.solve(information, factor)))
+        weights /= weights.sum()
+    return weights
+
+
+_AVERAGE_STEPS = 15
 
 
 def _restricted(probes: Array, rows: Array, tol: float) -> interior.Restricted:

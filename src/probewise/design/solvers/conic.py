@@ -25,7 +25,7 @@ def solve(probes: Array, directions: Array, *, tol: float) -> Restricted:
         [sparse.csr_matrix((k * d, n)), sparse.kron(identity, probes.T), sparse.csr_matrix((k * d, size))]
     )
     budgets = sparse.hstack([sparse.csr_matrix((k, n + size)), sparse.kron(identity, np.ones((1, n)))])
-    matrix = sparse.vstack([equalities, budgets, _cones(n, k)]).tocsc()
+    matrix = sparse.csc_matrix(sparse.vstack([equalities, budgets, _cones(n, k)]))
     right = np.concatenate([(directions / scale).ravel(), np.ones(k), np.zeros(3 * size)])
     cones = [clarabel.ZeroConeT(k * d), clarabel.NonnegativeConeT(k)]
     cones += [clarabel.SecondOrderConeT(3)] * size

@@ -30,6 +30,13 @@ _WHERE = {
     "gauge": "theory",
     "rho_bounds": "theory",
     "rage_bound": "theory",
+    "ALGORITHMS": "algorithms",
+    "Algorithm": "algorithms",
+    "Rage": "algorithms",
+    "Uniform": "algorithms",
+    "identify": "run",
+    "Result": "result",
+    "LinearEnvironment": "simulation",
     "ProbewiseError": "errors",
     "InvalidProblem": "errors",
     "InvalidGoal": "errors",
@@ -37,6 +44,8 @@ _WHERE = {
     "InvalidMeasurements": "errors",
     "NotIdentifiable": "errors",
     "MissingExtra": "errors",
+    "InvalidAlgorithm": "errors",
+    "InvalidTable": "errors",
 }
 """Public name -> module that defines it; loaded when used, so that importing the package costs nothing."""
 _MODULES = ("instances",)
@@ -60,6 +69,10 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from probewise import instances as instances
+    from probewise.algorithms import ALGORITHMS as ALGORITHMS
+    from probewise.algorithms import Algorithm as Algorithm
+    from probewise.algorithms import Rage as Rage
+    from probewise.algorithms import Uniform as Uniform
     from probewise.design import Design as Design
     from probewise.design import explicit as explicit
     from probewise.design import optimal_design as optimal_design
@@ -67,10 +80,12 @@ if TYPE_CHECKING:
     from probewise.design import points as points
     from probewise.design import reduce_support as reduce_support
     from probewise.design import star as star
+    from probewise.errors import InvalidAlgorithm as InvalidAlgorithm
     from probewise.errors import InvalidDesign as InvalidDesign
     from probewise.errors import InvalidGoal as InvalidGoal
     from probewise.errors import InvalidMeasurements as InvalidMeasurements
     from probewise.errors import InvalidProblem as InvalidProblem
+    from probewise.errors import InvalidTable as InvalidTable
     from probewise.errors import MissingExtra as MissingExtra
     from probewise.errors import NotIdentifiable as NotIdentifiable
     from probewise.errors import ProbewiseError as ProbewiseError
@@ -84,6 +99,9 @@ if TYPE_CHECKING:
     from probewise.rounding import proved_inflation as proved_inflation
     from probewise.rounding import round_design as round_design
     from probewise.rounding import sufficient_measurements as sufficient_measurements
+    from probewise.result import Result as Result
+    from probewise.run import identify as identify
+    from probewise.simulation import LinearEnvironment as LinearEnvironment
     from probewise.theory import Hardness as Hardness
     from probewise.theory import gauge as gauge
     from probewise.theory import hardness as hardness

@@ -27,3 +27,11 @@ class NotIdentifiable(ProbewiseError, ValueError):
 
 class MissingExtra(ProbewiseError, ImportError):
     """An optional part of the package was called without its dependency installed."""
+
+
+class InvalidAlgorithm(ProbewiseError, ValueError):
+    """Settings of an algorithm that cannot work, alone or with this problem."""
+
+
+class InvalidTable(ProbewiseError, ValueError):
+    """A file or table cannot be read as what was asked for."""

@@ -1,0 +1,53 @@
+"""What an algorithm is: four pure methods on a frozen dataclass that holds settings only."""
+
+from __future__ import annotations
+
+import abc
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probewise.goal import BestItem
+from probewise.measurements import Measurements
+from probewise.problem import Problem
+
+S = TypeVar("S")
+Counts = NDArray[np.int64]
+
+
+class Algorithm(abc.ABC, Generic[S]):
+    """A sampling rule, a stopping rule and a recommendation; it never loops, draws outcomes or sees θ."""
+
+    name: ClassVar[str]
+    """As on the command line and in tables."""
+    summary: ClassVar[str]
+    """One sentence."""
+    reference: ClassVar[str]
+    """Where it comes from."""
+    needs: ClassVar[str] = "nothing"
+    """What a user must know beforehand, in a few words."""
+
+    @property
+    @abc.abstractmethod
+    def proven(self) -> bool:
+        """Whether a proof of the δ-guarantee, with these settings, stands in the docs."""
+
+    @abc.abstractmethod
+    def init(self, problem: Problem, goal: BestItem) -> S:
+        """The state before any measurement."""
+
+    @abc.abstractmethod
+    def ask(self, problem: Problem, goal: BestItem, state: S, rng: np.random.Generator) -> Counts:
+        """(n,): how often to measure each probe in the next round; the same state and stream give the same counts."""
+
+    @abc.abstractmethod
+    def tell(self, problem: Problem, goal: BestItem, state: S, measurements: Measurements) -> S:
+        """The state after a round."""
+
+    @abc.abstractmethod
+    def answer(self, problem: Problem, goal: BestItem, state: S) -> int | None:
+        """The item to recommend, or None while undecided."""
+
+
+AnyAlgorithm = Algorithm[Any]

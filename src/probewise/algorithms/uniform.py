@@ -1,0 +1,55 @@
+"""Uniform: the same number of measurements of every probe. The shortest example of an algorithm: copy it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from probewise.algorithms.base import Algorithm, Counts
+from probewise.algorithms.growing import Growing, checked, grown
+from probewise.confidence import StarUnion, Threshold, require
+from probewise.goal import BestItem
+from probewise.measurements import Measurements
+from probewise.problem import Problem
+
+
+@dataclass(frozen=True)
+class Uniform(Algorithm[Growing]):
+    """Measures all probes equally often; stops when the leader beats every other item."""
+
+    growth: float = 1.2
+    """Factor between checks."""
+    threshold: Threshold = StarUnion()
+    """What the leader must pass."""
+
+    name: ClassVar[str] = "uniform"
+    summary: ClassVar[str] = "Measures all probes equally often."
+    reference: ClassVar[str] = "baseline"
+
+    def __post_init__(self) -> None:
+        require(self.threshold, "fixed", "least squares", self.name)
+
+    @property
+    def proven(self) -> bool:
+        """As the threshold."""
+        return self.threshold.proven
+
+    def init(self, problem: Problem, goal: BestItem) -> Growing:
+        """Equal weights."""
+        weights = np.full(problem.n_probes, 1.0 / problem.n_probes)
+        only = 0 if problem.n_items == 1 else None
+        return Growing(weights, 0, Measurements.empty(problem.n_probes), only)
+
+    def ask(self, problem: Problem, goal: BestItem, state: Growing, rng: np.random.Generator) -> Counts:
+        """What brings the total to the next check."""
+        return grown(problem, state, self.growth, rng, "rounded")
+
+    def tell(self, problem: Problem, goal: BestItem, state: Growing, measurements: Measurements) -> Growing:
+        """Add the measurements and check the leader."""
+        return checked(problem, goal, state.told(measurements), self.threshold)
+
+    def answer(self, problem: Problem, goal: BestItem, state: Growing) -> int | None:
+        """The leader, once it has passed."""
+        return state.winner

@@ -1,0 +1,82 @@
+"""The command line: each command is one file of this folder, which parses, calls the library and prints."""
+
+from __future__ import annotations
+
+import io
+import sys
+from importlib import import_module
+from typing import Any, NoReturn, final
+
+import click
+
+from probewise import __version__
+from probewise.errors import ProbewiseError
+
+COMMANDS = (
+    "demo",
+    "design",
+    "round",
+    "hardness",
+)
+"""A module of this folder for each, with a click command called ``command``."""
+
+SUCCESS, NO, BAD_INPUT = 0, 1, 2
+"""Exit codes: done; it ran and the answer is no; the input is at fault."""
+
+
+@final
+class Skin(click.Group):
+    """The one place where errors become a sentence on stderr and an exit code."""
+
+    def main(self, *args: Any, **extra: Any) -> NoReturn:
+        """Run a command and leave with its exit code."""
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")  # a console that lacks a letter still gets the numbers
+        try:
+            code = click.Group.main(self, *args, **{**extra, "standalone_mode": False})
+        except click.Abort:
+            _fail("interrupted.")
+        except click.UsageError as error:
+            where = error.ctx.command_path if error.ctx else "probewise"
+            _fail(f"{error.format_message().rstrip('.')}; see {where} --help.")
+        except ProbewiseError as error:
+            _fail(str(error))
+        except OSError as error:
+            _fail(f"{error.filename or 'the output'} cannot be read or written: {error.strerror or error}.")
+        sys.exit(code if isinstance(code, int) else SUCCESS)
+
+
+def _fail(sentence: str) -> NoReturn:
+    click.echo(f"Error: {sentence}", err=True)
+    sys.exit(BAD_INPUT)
+
+
+@click.group(
+    cls=Skin,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.version_option(__version__, prog_name="probewise")
+@click.pass_context
+def main(context: click.Context) -> None:
+    """Find the best item with the fewest measurements.
+
+    Probes can be measured, items are to be compared; both are rows of a table (CSV or Parquet) with the same
+    numeric columns, their features. An outcome is linear in the features, plus noise.
+
+    \b
+    Begin with
+      probewise demo
+      probewise design --probes probes.csv --items items.csv --out design.csv
+      probewise round design.csv --probes probes.csv -n 100 --out counts.csv
+
+    Exit codes: 0 done; 1 it ran and the answer is no; 2 bad input, with one sentence on stderr.
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help(), err=True)
+        context.exit(BAD_INPUT)
+
+
+for _name in COMMANDS:
+    main.add_command(import_module(f"probewise.cli.{_name}").command, _name)

@@ -1,0 +1,141 @@
+"""probewise hardness: how many measurements any method needs if theta is the truth."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import numpy as np
+
+import probewise as pw
+from probewise.cli import output
+from probewise.cli.comparisons import needs
+from probewise.cli.design import COLUMNS, print_weights, weights_table
+from probewise.cli.inputs import Source, json_option, out_option, source_options
+from probewise.coordinates import Array
+from probewise.errors import InvalidProblem
+from probewise.tables import named, read_table
+
+
+@click.command()
+@source_options
+@click.option("--theta", required=True, metavar="FILE|LIST", help="The supposed truth: a table, or numbers as 1,0,0.5.")
+@click.option("--delta", default=0.05, show_default=True, help="Probability of a wrong answer that is allowed.")
+@click.option("--tol", default=1e-4, show_default=True, help="Relative gap of ψ* allowed, certified.")
+@out_option("probe, weight, cost_share")
+@json_option
+@click.pass_context
+def command(
+    context: click.Context, source: Source, theta: str, delta: float, tol: float, out: Path | None, as_json: bool
+) -> None:
+    """How many measurements any method needs to find the best item.
+
+    Supposes that the value of an item is its features times theta, and that a method errs with probability at most
+    delta, whatever the truth. Its difficulty is ψ*: the least, over designs, of the largest squared ratio of standard
+    error to gap. THETA is one number per feature, in the order of the columns, or a table with one row and a column
+    per feature, or with the columns feature and value.
+
+    \b
+    Example
+      probewise hardness --probes probes.csv --items items.csv --theta 1,0.2,0 --delta 0.05
+
+    Exit code 1: ψ* was not found to within --tol.
+    """
+    problem = source.problem()
+    with output.working("Solving for the oracle design", quiet=as_json):
+        found = pw.hardness(problem, read_theta(theta, problem.feature_names), tol=tol)
+    bounds = (found.lower_bound(delta), found.kl_lower_bound(delta), found.paper_lower_bound(delta))
+    rows = weights_table(problem, found.design.weights)
+    output.write_csv(out, COLUMNS, rows)
+    comparisons = _comparisons(problem, found)
+    best = problem.item_names[found.best]
+    if as_json:
+        output.print_json(
+            {
+                "best": best,
+                "psi": found.psi,
+                "psi_lower": found.psi_lower,
+                "gap": found.design.gap,
+                "tol": tol,
+                "converged": found.design.converged,
+                "delta": delta,
+                "lower_bound": bounds[0],
+                "kl_lower_bound": bounds[1],
+                "paper_lower_bound": bounds[2],
+                "items": [{"item": name, "gap": gap, "need": need} for name, gap, need in comparisons],
+                "weights": [dict(zip(COLUMNS, row, strict=True)) for row in rows],
+                "out": out,
+            }
+        )
+    else:
+        _report(best, found, comparisons, bounds, delta)
+        output.title("Where an oracle that knows theta would measure")
+        print_weights(rows, costly=source.cost_column is not None)
+        if out is not None:
+            output.say(f"Written: {out}")
+    context.exit(0 if found.design.converged else 1)
+
+
+def read_theta(text: str, features: tuple[str, ...]) -> Array:
+    """(d,): numbers separated by commas, or a file with a column per feature or the columns feature and value."""
+    if not Path(text).is_file():
+        try:
+            return np.array([float(part) for part in text.split(",")])
+        except ValueError:
+            raise InvalidProblem(
+                f"theta must be a file or numbers separated by commas, got '{text}'; there is no such file."
+            ) from None
+    table = read_table(text)
+    if set(table.header) == {"feature", "value"}:
+        given = dict(zip(table.text("feature"), table.numbers("value").tolist(), strict=True))
+    elif len(table) == 1:
+        given = {name: float(table.numbers(name)[0]) for name in features if name in table.header}
+    else:
+        raise InvalidProblem(
+            f"{table.name} must have one row with a column per feature, or the columns feature and value, "
+            f"got {len(table)} rows of {named(table.header)}."
+        )
+    if missing := [name for name in features if name not in given]:
+        raise InvalidProblem(f"{table.name} has no value of theta for {named(missing)}; add it.")
+    return np.array([given[name] for name in features])
+
+
+def _comparisons(problem: pw.Problem, found: pw.Hardness) -> list[tuple[str, float, float]]:
+    """Name, gap and need under the oracle design of every item but the best, smallest gap first."""
+    need = needs(problem, found, found.design.weights)
+    order = [i for i in np.argsort(found.gaps, kind="stable") if i != found.best]
+    return [(problem.item_names[i], float(found.gaps[i]), float(need[i])) for i in order]
+
+
+def _report(
+    best: str,
+    found: pw.Hardness,
+    comparisons: list[tuple[str, float, float]],
+    bounds: tuple[float, float, float],
+    delta: float,
+) -> None:
+    output.title(f"The best item under theta is '{best}'")
+    cells = [(name, output.number(gap), output.number(need)) for name, gap, need in comparisons]
+    output.table(("item", f"gap to '{best}'", "variance / gap²"), cells, bars=[need for *_, need in comparisons])
+    output.facts(
+        [
+            (
+                "ψ*",
+                output.number(found.psi),
+                f"largest variance / gap², proved at least {output.number(found.psi_lower)}",
+            ),
+            (
+                "lower bound",
+                output.number(round(bounds[0])),
+                f"measurements or cost expected, 2ψ*·log(1/2.4δ), δ = {delta:g}",
+            ),
+            ("sharper", output.number(round(bounds[1])), "2ψ*·kl(δ, 1-δ), equally true"),
+            ("as printed", output.number(round(bounds[2])), "half of the first: the paper's Theorem 1 lost a factor 2"),
+        ]
+    )
+    output.say(
+        "No method that errs with probability at most "
+        f"{delta:g} on every theta needs fewer on average, if noise is Gaussian and this theta is the truth."
+    )
+    if not found.design.converged:
+        output.say(f"ψ* is known to a relative gap of {found.design.gap:.1e} only.", style="yellow")

@@ -1,0 +1,113 @@
+"""What commands print and write: tables, sentences, JSON, CSV, and a spinner while they work."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import click
+from rich import box
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from probewise.errors import InvalidDesign
+
+WIDTH = 100
+"""Columns of output that goes to a file or pipe."""
+ROWS = 20
+"""Rows of a table that are printed; files and JSON have all."""
+_BAR = 24
+
+
+def console() -> Console:
+    """Standard output; a file or pipe gets the same text without colours."""
+    terminal = Console(highlight=False)
+    return terminal if terminal.is_terminal else Console(highlight=False, width=WIDTH)
+
+
+def working(task: str, *, quiet: bool) -> AbstractContextManager[object]:
+    """A spinner on standard error while something runs, if a person is looking on."""
+    screen = Console(stderr=True)
+    return nullcontext() if quiet or not screen.is_terminal else screen.status(f"{task} …")
+
+
+def title(text: str) -> None:
+    """A heading."""
+    console().print(Text(text, style="bold"))
+
+
+def say(sentence: str, *, style: str = "") -> None:
+    """A sentence on its own, wrapped at words."""
+    console().print(Text(sentence, style=style))
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, bars: Sequence[float] | None = None) -> None:
+    """The first rows of a table, the first column to the left and numbers to the right, with bars if given."""
+    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim")
+    for place, name in enumerate(header):
+        drawn.add_column(name, justify="right" if place else "left", overflow="fold", no_wrap=bool(place))
+    if bars is not None:
+        drawn.add_column("")
+    longest = max(bars, default=1.0) if bars is not None else 1.0
+    for place, row in enumerate(rows[:ROWS]):
+        bar = [] if bars is None else [Text("█" * round(_BAR * bars[place] / longest), style="blue")]
+        drawn.add_row(*(Text(cell) for cell in row), *bar)
+    console().print(Padding(drawn, (0, 0, 0, 1)))
+    if len(rows) > ROWS:
+        say(f"and {len(rows) - ROWS} more, which --json lists.", style="dim")
+
+
+def facts(rows: Iterable[tuple[str, str, str]]) -> None:
+    """Name, value and meaning of some results, one per line."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column()
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_column(style="dim")
+    for row in rows:
+        grid.add_row(*(Text(cell) for cell in row))
+    console().print(Padding(grid, (0, 0, 1, 1)))
+
+
+def number(value: float) -> str:
+    """About six digits, thousands apart."""
+    if not math.isfinite(value):
+        return "∞" if value > 0 else str(value)
+    if value == 0 or 1e-3 <= abs(value) < 1e9:
+        size = 0 if value == 0 else math.floor(math.log10(abs(value)))
+        text = f"{value:,.{min(6, max(0, 5 - size))}f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{value:.3g}"
+
+
+def print_json(content: dict[str, Any]) -> None:
+    """One JSON object on standard output; infinite numbers, which JSON lacks, are null."""
+    click.echo(json.dumps(_plain(content), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    return str(value) if isinstance(value, Path) else value
+
+
+def write_csv(path: Path | None, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """A table in a CSV file, numbers with all their digits; nothing without a path."""
+    if path is None:
+        return
+    if path.suffix.casefold() != ".csv":
+        raise InvalidDesign(f"tables are written as CSV, got the name {path}; give one that ends in .csv.")
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header)
+        writer.writerows(rows)

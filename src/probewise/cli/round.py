@@ -1,0 +1,136 @@
+"""probewise round: from the weights of a design to whole numbers of measurements."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import cast
+
+import click
+import numpy as np
+
+import probewise as pw
+from probewise.cli import output
+from probewise.cli.inputs import FILE, Criterion, Source, criterion_options, json_option, out_option, source_options
+from probewise.coordinates import Array
+from probewise.rounding import Method
+from probewise.tables import duplicated, named, read_table
+
+COLUMNS = ("probe", "count", "weight")
+
+
+@click.command()
+@click.argument("design", type=FILE)
+@click.option("-n", "n", type=int, required=True, metavar="N", help="Number of measurements in all.")
+@source_options
+@criterion_options
+@click.option(
+    "--method",
+    type=click.Choice(["efficient", "regret", "best"]),
+    default="efficient",
+    show_default=True,
+    help="efficient: near the weights, every probe at least once. regret: chosen one by one, also for N below the "
+    "number of probes. best: the one that proves more.",
+)
+@out_option("probe, count, weight")
+@json_option
+@click.pass_context
+def command(
+    context: click.Context,
+    design: Path,
+    n: int,
+    source: Source,
+    criterion: Criterion,
+    method: str,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """How often to measure each probe: counts that sum to exactly N.
+
+    DESIGN is a table with the columns probe and weight, as `probewise design --out` writes it. Whole counts cannot
+    follow the weights exactly; the inflation is the factor by which the largest variance grows, and the guarantee is
+    what was proved about it beforehand. With --items it is about their comparisons, else about all directions.
+
+    \b
+    Example
+      probewise round design.csv --probes probes.csv --items items.csv -n 100 --out counts.csv
+
+    Exit code 1: these counts leave a comparison undetermined; N is too small.
+    """
+    problem = source.measured()
+    weights = read_weights(design, problem)
+    with output.working("Rounding", quiet=as_json):
+        plan = pw.round_design(weights, n, probes=problem.scaled_probes, method=cast(Method, method))
+        directions = None if source.items is None else criterion.directions(problem)
+        inflation = plan.inflation(directions)
+    error = None if directions is None else _standard_error(problem, plan, criterion)
+    rows = _rows(problem, plan)
+    output.write_csv(out, COLUMNS, rows)
+    cost = float(plan.counts @ problem.cost)
+    if as_json:
+        output.print_json(
+            {
+                "n": plan.n,
+                "method": plan.method,
+                "support": int(np.count_nonzero(weights)),
+                "inflation": inflation,
+                "guarantee": plan.guarantee,
+                "standard_error": error,
+                "cost": cost,
+                "counts": [dict(zip(COLUMNS, row, strict=True)) for row in rows],
+                "out": out,
+            }
+        )
+    else:
+        output.title(f"{plan.n} measurements of {len(rows)} probes, by {plan.method} rounding")
+        output.table(COLUMNS, [(p, str(c), f"{w:.4f}") for p, c, w in rows], bars=[c for _, c, _ in rows])
+        about = "all directions" if directions is None else criterion.phrase
+        facts = [
+            ("inflation", output.number(inflation), f"of the largest variance, over {about}"),
+            ("guarantee", output.number(plan.guarantee), "proved bound on it, whatever is compared"),
+        ]
+        if source.cost_column is not None:
+            facts.append(("cost", output.number(cost), "of these measurements"))
+        output.facts(facts)
+        _conclude(criterion, inflation, error)
+        if out is not None:
+            output.say(f"Written: {out}")
+    context.exit(0 if math.isfinite(inflation) else 1)
+
+
+def read_weights(path: Path, problem: pw.Problem) -> Array:
+    """(n,): the column weight of a table, in the order of the probes, 0 for those that it does not name."""
+    table = read_table(path)
+    names, given = table.text("probe"), table.numbers("weight")
+    if twice := duplicated(names):
+        raise pw.InvalidDesign(f"{path.name} gives more than one weight to {named(twice)}; keep one of each.")
+    place = {name: i for i, name in enumerate(problem.probe_names)}
+    if unknown := [name for name in names if name not in place]:
+        raise pw.InvalidDesign(
+            f"{path.name} names probes that the table of probes lacks: {named(unknown)}; "
+            "give the probes that the design was made for."
+        )
+    weights = np.zeros(problem.n_probes)
+    weights[[place[name] for name in names]] = given
+    return weights
+
+
+def _standard_error(problem: pw.Problem, plan: pw.Allocation, criterion: Criterion) -> float:
+    from probewise.design import largest_variance
+
+    return math.sqrt(
+        largest_variance(problem.scaled_probes, plan.counts / plan.n, criterion.directions(problem)) / plan.n
+    )
+
+
+def _rows(problem: pw.Problem, plan: pw.Allocation) -> list[tuple[str, int, float]]:
+    """Probe, count and weight of every probe to be measured, most often first."""
+    order = [i for i in np.argsort(-plan.counts, kind="stable") if plan.counts[i] > 0]
+    return [(problem.probe_names[i], int(plan.counts[i]), float(plan.weights[i])) for i in order]
+
+
+def _conclude(criterion: Criterion, inflation: float, error: float | None) -> None:
+    if math.isinf(inflation):
+        output.say("These counts leave some comparison undetermined: raise N.", style="yellow")
+    elif error is not None:
+        output.say(f"They give {criterion.phrase} a standard error of at most {error:.3g}.")

@@ -1,0 +1,108 @@
+"""identify: the one loop that asks an algorithm, measures, and tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from probewise.algorithms import Algorithm, Rage
+from probewise.errors import InvalidMeasurements
+from probewise.estimate import least_squares
+from probewise.goal import BestItem
+from probewise.measurements import Measurements
+from probewise.problem import Problem
+from probewise.result import Result, Round
+
+Counts = NDArray[np.int64]
+Observe = Callable[[Counts, int], Measurements]
+"""(counts, number of the round) -> what was measured."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What a progress callback hears after each round."""
+
+    rounds: int
+    """Rounds so far."""
+    measurements: int
+    """Measurements so far."""
+    cost: float
+    """Their cost."""
+    state: Any
+    """The algorithm's state."""
+    answer: int | None
+    """The item found, or None."""
+
+
+def identify(
+    problem: Problem,
+    goal: BestItem | None = None,
+    *,
+    measure: Callable[[NDArray[np.int64]], ArrayLike],
+    algorithm: Algorithm[Any] | None = None,
+    seed: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    budget: int | None = None,
+) -> Result:
+    """Find the best item by calling ``measure(indices) -> outcomes`` round by round, one outcome per index in order.
+
+    ``budget`` ends the search, without an answer, before a round that would exceed that many measurements.
+    """
+
+    def observe(counts: Counts, step: int) -> Measurements:
+        indices = np.repeat(np.arange(problem.n_probes), counts)
+        outcomes = np.asarray(measure(indices), dtype=np.float64)
+        if outcomes.shape != indices.shape:
+            raise InvalidMeasurements(
+                f"measure must return one outcome per index, asked for {indices.size}, got shape {outcomes.shape}."
+            )
+        return Measurements.from_outcomes(problem.n_probes, indices, outcomes)
+
+    entropy = np.random.SeedSequence(seed).entropy
+    return loop(
+        problem,
+        goal or BestItem(),
+        algorithm or Rage("tight"),
+        observe=observe,
+        stream=lambda step: np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(step,))),
+        progress=progress,
+        budget=budget,
+    )
+
+
+def loop(
+    problem: Problem,
+    goal: BestItem,
+    algorithm: Algorithm[Any],
+    *,
+    observe: Observe,
+    stream: Callable[[int], np.random.Generator],
+    progress: Callable[[Progress], None] | None = None,
+    budget: int | None = None,
+    keep: bool = True,
+) -> Result:
+    """Ask, observe and tell until the algorithm answers; round t draws from ``stream(t)``; ``keep`` the history."""
+    state = algorithm.init(problem, goal)
+    data = Measurements.empty(problem.n_probes)
+    history: list[Round] = []
+    rounds, status = 0, "identified"
+    while (answer := algorithm.answer(problem, goal, state)) is None:
+        counts = algorithm.ask(problem, goal, state, stream(rounds))
+        if budget is not None and data.n + int(counts.sum()) > budget:
+            status = "budget exhausted"
+            break
+        measurements = observe(counts, rounds)
+        state = algorithm.tell(problem, goal, state, measurements)
+        data, rounds = data + measurements, rounds + 1
+        if keep:
+            history.append(Round(counts, measurements))
+        if progress is not None:
+            cost = data.cost(problem.cost)
+            progress(Progress(rounds, data.n, cost, state, algorithm.answer(problem, goal, state)))
+    name = None if answer is None else problem.item_names[answer]
+    theta = least_squares(problem.probes, data, sigma=problem.sigma).theta
+    return Result(answer, name, data.n, data.cost(problem.cost), rounds, status, theta, tuple(history))

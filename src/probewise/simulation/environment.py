@@ -1,0 +1,122 @@
+"""Simulated laboratories: a known θ, and outcomes drawn as sufficient statistics of whole rounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from probewise.coordinates import Array
+from probewise.errors import InvalidProblem
+from probewise.measurements import Measurements
+from probewise.problem import Problem
+
+Noise = Literal["gaussian", "rademacher", "uniform", "bernoulli"]
+NOISES: tuple[Noise, ...] = ("gaussian", "rademacher", "uniform", "bernoulli")
+_DIGITS = 48
+_ONE_BY_ONE = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class LinearEnvironment:
+    """Outcomes x'θ + noise; the noise is σ-sub-Gaussian with variance σ², or outcomes are 0 and 1.
+
+    "rademacher": ±σ. "uniform": on [-√3σ, √3σ]. "bernoulli": 1 with probability x'θ clipped to [0, 1], which is
+    ½-sub-Gaussian: σ must be at least ½.
+    """
+
+    problem: Problem
+    """Probes and their noise."""
+    theta: Array
+    """(d,): the truth."""
+    noise: Noise = "gaussian"
+    """The law of the noise."""
+    seed: int | None = None
+    """Of the stream that ``measure`` uses."""
+
+    def __post_init__(self) -> None:
+        theta = np.array(self.theta, dtype=np.float64)
+        if theta.shape != (self.problem.dimension,) or not np.isfinite(theta).all():
+            raise InvalidProblem(
+                f"theta must be {self.problem.dimension} finite numbers, one per feature, got shape {theta.shape}."
+            )
+        if self.noise not in NOISES:
+            raise InvalidProblem(f"noise must be one of {', '.join(NOISES)}, got {self.noise!r}.")
+        if self.noise == "bernoulli" and (self.problem.sigma < 0.5).any():
+            raise InvalidProblem(
+                f"outcomes 0 and 1 are ½-sub-Gaussian, so that sigma must be at least 0.5, got {self.problem.sigma.min()}."
+            )
+        theta.setflags(write=False)
+        object.__setattr__(self, "theta", theta)
+        object.__setattr__(self, "_rng", np.random.default_rng(self.seed))
+
+    @property
+    def means(self) -> Array:
+        """(n,): the expected outcome of each probe."""
+        means = np.asarray(self.problem.probes @ self.theta)
+        return np.clip(means, 0.0, 1.0) if self.noise == "bernoulli" else means
+
+    @property
+    def best(self) -> int:
+        """The best item."""
+        return int(np.argmax(self.problem.items @ self.theta))
+
+    def measure(self, indices: ArrayLike) -> Array:
+        """One outcome for each index, from the environment's own stream."""
+        rng: np.random.Generator = self._rng  # type: ignore[attr-defined]
+        at = np.asarray(indices, dtype=np.int64)
+        means, sigma = self.means[at], self.problem.sigma[at]
+        if self.noise == "bernoulli":
+            return (rng.random(at.size) < means).astype(np.float64)
+        return np.asarray(means + sigma * _unit_noise(self.noise, at.size, rng))
+
+    def draw(self, counts: NDArray[np.int64], rng: np.random.Generator) -> Measurements:
+        """The measurements of a round, drawn as count, mean and scatter: the cost does not grow with the counts."""
+        asked = np.flatnonzero(counts)
+        n = counts[asked]
+        mean, scatter = np.zeros(counts.size), np.zeros(counts.size)
+        if self.noise == "bernoulli":
+            hits = rng.binomial(n, self.means[asked])
+            mean[asked], scatter[asked] = hits / n, hits * (n - hits) / n
+        else:
+            sums, spreads = _totals(self.noise, n, rng)
+            sigma = self.problem.sigma[asked]
+            mean[asked] = self.means[asked] + sigma * sums / n
+            scatter[asked] = sigma**2 * spreads
+        return Measurements(counts, mean, scatter)
+
+
+def _unit_noise(noise: Noise, size: int, rng: np.random.Generator) -> Array:
+    if noise == "gaussian":
+        return rng.standard_normal(size)
+    if noise == "rademacher":
+        return 2.0 * rng.integers(0, 2, size) - 1.0
+    return np.sqrt(3.0) * rng.uniform(-1.0, 1.0, size)
+
+
+def _totals(noise: Noise, n: NDArray[np.int64], rng: np.random.Generator) -> tuple[Array, Array]:
+    """(p,), (p,): for n_i draws of unit noise, their sum and their scatter Σ(e - ē)²."""
+    if noise == "gaussian":
+        spreads = np.where(n > 1, rng.chisquare(np.maximum(n - 1, 1)), 0.0)
+        return np.sqrt(n) * rng.standard_normal(n.size), spreads
+    if noise == "rademacher":
+        sums = 2.0 * rng.binomial(n, 0.5) - n
+        return sums, n - sums**2 / n
+    parts = [_uniform_total(int(count), rng) for count in n]
+    return np.array([p[0] for p in parts]), np.array([p[1] for p in parts])
+
+
+def _uniform_total(n: int, rng: np.random.Generator) -> tuple[float, float]:
+    """Sum and scatter of n uniform draws of variance 1; for many, the sum is drawn digit by digit.
+
+    A uniform number is Σ_j 2^-j b_j with fair bits, so that the sum of n of them is Σ_j 2^-j Binomial(n, ½), exact
+    to 2^-48. The scatter of many draws is taken as normal with its own mean and variance 4n/5.
+    """
+    if n <= _ONE_BY_ONE:
+        draws = _unit_noise("uniform", n, rng)
+        return float(draws.sum()), float(((draws - draws.mean()) ** 2).sum())
+    bits = rng.binomial(n, 0.5, _DIGITS)
+    total = float(np.sqrt(3.0) * (2.0 * (bits @ 2.0 ** -np.arange(1.0, _DIGITS + 1)) - n))
+    return total, max(float(n - 1 + np.sqrt(0.8 * n) * rng.standard_normal()), 0.0)

@@ -95,11 +95,11 @@ if TYPE_CHECKING:
     from probewise.goal import BestItem as BestItem
     from probewise.measurements import Measurements as Measurements
     from probewise.problem import Problem as Problem
+    from probewise.result import Result as Result
     from probewise.rounding import Allocation as Allocation
     from probewise.rounding import proved_inflation as proved_inflation
     from probewise.rounding import round_design as round_design
     from probewise.rounding import sufficient_measurements as sufficient_measurements
-    from probewise.result import Result as Result
     from probewise.run import identify as identify
     from probewise.simulation import LinearEnvironment as LinearEnvironment
     from probewise.theory import Hardness as Hardness

@@ -1,4 +1,4 @@
-"""A design fixed before the first measurement, checked each time the total has grown by a factor (§6 of the methods)."""
+"""A design fixed before the first measurement, checked each time the total has grown by a factor."""
 
 from __future__ import annotations
 

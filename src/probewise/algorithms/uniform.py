@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -21,7 +21,7 @@ class Uniform(Algorithm[Growing]):
 
     growth: float = 1.2
     """Factor between checks."""
-    threshold: Threshold = StarUnion()
+    threshold: Threshold = field(default_factory=StarUnion)
     """What the leader must pass."""
 
     name: ClassVar[str] = "uniform"

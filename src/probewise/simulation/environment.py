@@ -46,7 +46,7 @@ class LinearEnvironment:
             raise InvalidProblem(f"noise must be one of {', '.join(NOISES)}, got {self.noise!r}.")
         if self.noise == "bernoulli" and (self.problem.sigma < 0.5).any():
             raise InvalidProblem(
-                f"outcomes 0 and 1 are ½-sub-Gaussian, so that sigma must be at least 0.5, got {self.problem.sigma.min()}."
+                f"outcomes 0 and 1 are ½-sub-Gaussian: sigma must be at least 0.5, got {self.problem.sigma.min()}."
             )
         theta.setflags(write=False)
         object.__setattr__(self, "theta", theta)

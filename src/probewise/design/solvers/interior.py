@@ -25,6 +25,8 @@ class Restricted:
     """Relative gap between the value of the weights and the bound from the multipliers."""
     iterations: int
     """Newton steps taken."""
+    vectors: Array | None = None
+    """(k, d): dual vectors v_y, where the method has better ones than A(w)⁻¹y: these fail where A(w) is singular."""
 
 
 @dataclass(frozen=True)

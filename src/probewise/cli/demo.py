@@ -1,0 +1,100 @@
+"""probewise demo: one problem of the paper, its certified designs, its lower bound and a picture."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import click
+
+import probewise as pw
+from probewise.cli import output
+from probewise.cli.comparisons import needs
+from probewise.cli.inputs import FILE, json_option
+
+DIMENSION, ANGLE, DELTA = 20, 0.1, 0.05
+
+
+@click.command()
+@click.option("--out", type=FILE, default=Path("demo"), show_default=True, metavar="FOLDER", help="Where the picture goes.")
+@click.option("--no-picture", is_flag=True, help="Numbers only; needs no matplotlib.")
+@json_option
+def command(out: Path, no_picture: bool, as_json: bool) -> None:
+    """One problem of the paper from end to end, in a few seconds.
+
+    Solves the transductive instance for a design that knows nothing, and for one that knows the truth, proves how
+    close to the optimum both are, and draws why the second needs so much less.
+
+    \b
+    Example
+      probewise demo --out demo
+    """
+    problem, theta = pw.instances.transductive(DIMENSION, ANGLE)
+    with output.working("Solving for both designs", quiet=as_json):
+        static = pw.optimal_design(problem.scaled_probes, pw.pairs(problem.items))
+        found = pw.hardness(problem, theta)
+        need = (needs(problem, found, static.weights), needs(problem, found, found.design.weights))
+    pictures = [] if no_picture else [out / "transductive.png", out / "transductive.svg"]
+    if pictures:
+        from probewise import figures
+
+        with output.working("Drawing", quiet=as_json):
+            out.mkdir(parents=True, exist_ok=True)
+            figures.save(figures.draw_demo(problem, found, static, need), *pictures)
+    bound = found.lower_bound(DELTA)
+    # with the proportions of a design w, the proof of Theorem 1 gives 2ψ(w)·log(1/2.4δ)
+    static_bound = 2.0 * float(need[0].max()) * math.log(1.0 / (2.4 * DELTA))
+    if as_json:
+        output.print_json(
+            {
+                "instance": "transductive",
+                "dimension": DIMENSION,
+                "angle": ANGLE,
+                "delta": DELTA,
+                "best": problem.item_names[found.best],
+                "static": _certificate(static) | {"need": float(need[0].max()), "lower_bound": static_bound},
+                "oracle": _certificate(found.design) | {"need": found.psi, "lower_bound": bound},
+                "pictures": pictures,
+            }
+        )
+        return
+    _report(problem, found, static, need[0].max(), (static_bound, bound))
+    for path in pictures:
+        output.say(f"Picture: {path}")
+
+
+def _certificate(design: pw.Design) -> dict[str, float]:
+    return {"value": design.value, "lower": design.lower, "gap": design.gap}
+
+
+def _report(
+    problem: pw.Problem, found: pw.Hardness, static: pw.Design, need: float, bounds: tuple[float, float]
+) -> None:
+    half = DIMENSION // 2
+    output.title(f"Transductive instance of Fiez, Jain, Jamieson and Ratliff (2019), d = {DIMENSION}")
+    output.say(
+        f"You can measure e1 ... e{DIMENSION} and want the best of {DIMENSION} items: e1 ... e{half}, and each of them tilted "
+        f"by {ANGLE} rad towards an axis of its own, which cannot be measured themselves. Here e1 is the best and its "
+        f"tilted twin only {found.gaps[half]:.3f} worse, so that the answer hangs on e{half + 1}, the axis that tells "
+        "these two apart."
+    )
+    designs = (("static, all pairs", static), ("oracle, knows θ", found.design))
+    output.table(
+        ("design", "minimises", "certified gap", f"weight of e{half + 1}", "variance / gap²", "measurements"),
+        [
+            (
+                name,
+                f"{design.lower:.2f} ≤ {design.value:.2f}",
+                f"{design.gap:.0e}",
+                f"{design.weights[half]:.4f}",
+                output.number(round(float(worst))),
+                f"≥ {bound:,.0f}",
+            )
+            for (name, design), worst, bound in zip(designs, (need, found.psi), bounds, strict=True)
+        ],
+    )
+    output.say(
+        f"Measurements: no method with these proportions can err with probability at most {DELTA} after fewer, on "
+        f"average. The oracle's are {bounds[0] / bounds[1]:.0f} times fewer, and no method at all beats them: that is the "
+        "gain which adaptive methods are after."
+    )

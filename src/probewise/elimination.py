@@ -12,7 +12,7 @@ _BLOCK = 1_000_000
 
 def behind(scores: Array, margin: float) -> NDArray[np.bool_]:
     """(m,): items whose score is at least ``margin`` below the best one."""
-    return scores.max() - scores >= margin
+    return np.asarray(scores.max() - scores >= margin)
 
 
 def beaten(items: Array, scores: Array, width: float) -> NDArray[np.bool_]:

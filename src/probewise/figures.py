@@ -79,44 +79,81 @@ def draw_demo(problem: Problem, hardness: Hardness, static: Design, needs: tuple
 
     ``needs`` holds, for the static design and for that of ``hardness``, one variance/gap² per item (m,).
     """
-    figure = _figure(13.0, 5.6)
-    grid = figure.add_gridspec(2, 3, width_ratios=(1.0, 1.15, 1.3))
+    figure = _figure(13.0, 5.4)
+    grid = figure.add_gridspec(2, 3, width_ratios=(0.62, 1.0, 1.0))
     _draw_twins(figure.add_subplot(grid[:, 0]), problem, hardness)
     upper = figure.add_subplot(grid[0, 1])
     lower = figure.add_subplot(grid[1, 1], sharex=upper, sharey=upper)
-    _draw_shares(upper, problem, static.weights, STATIC, "static: for all pairs, before any outcome")
-    _draw_shares(lower, problem, hardness.design.weights, ORACLE, "oracle: for the best item, known beforehand")
+    _draw_shares(upper, problem, hardness, static.weights, STATIC)
+    _draw_shares(lower, problem, hardness, hardness.design.weights, ORACLE)
     upper.set_title("Where the measurements go")
+    upper.text(0, 0.97, "static design: all comparisons alike", color=STATIC, va="top")
+    lower.text(0, 0.97, "oracle design: knows the best item", color=ORACLE, va="top")
     _draw_needs(figure.add_subplot(grid[:, 2]), problem, hardness, needs)
     return figure
 
 
 def _draw_twins(axes: Axes, problem: Problem, hardness: Hardness) -> None:
-    """The plane of the best item and the axis along which its nearest rival differs from it."""
-    best = hardness.best
-    rival = _rival(hardness)
-    axis = int(np.argmax(np.abs(problem.items[rival] - problem.items[best])))
-    first = int(np.argmax(np.abs(problem.items[best])))
-    z, twin = problem.items[best][[first, axis]], problem.items[rival][[first, axis]]
-    for end, name in ((z, problem.item_names[best]), (twin, problem.item_names[rival])):
-        axes.annotate("", end, (0, 0), arrowprops={"arrowstyle": "-|>", "color": INK, "shrinkA": 0, "shrinkB": 0, "lw": 1.4})
-        axes.annotate(name, end, (6, 0), textcoords="offset points", va="center")
+    """The best item and its nearest rival, in the plane of the two probes that they are made of."""
+    up, across, rival = _plane(problem, hardness)
+    z, twin = problem.items[hardness.best][[across, up]], problem.items[rival][[across, up]]
+    gap = float(hardness.gaps[rival])
+    for item, end, side in ((hardness.best, z, -1), (rival, twin, 1)):
+        arrow = {"arrowstyle": "-|>", "color": INK, "shrinkA": 0, "shrinkB": 0, "lw": 1.5}
+        axes.annotate("", end, (0, 0), arrowprops=arrow)
+        place = {"textcoords": "offset points", "va": "center", "ha": "right" if side < 0 else "left"}
+        axes.annotate(problem.item_names[item], end, (7 * side, -8), **place)
+    axes.hlines([z[1], twin[1]], [z[0], twin[0]], 0.27, color=FAINT, lw=0.8, ls=(0, (3, 2)))
+    axes.text(0.28, 0.5 * (z[1] + twin[1]), f"their values under θ\ndiffer by {gap:.3f}", va="center", fontsize=9)
+    axes.vlines([z[0], twin[0]], 0, [z[1], twin[1]], color=FAINT, lw=0.8, ls=(0, (1, 2)))
+    axes.annotate("", (twin[0], -0.05), (z[0], -0.05), arrowprops={"arrowstyle": "-", "color": ORACLE, "lw": 3.0})
+    name = problem.probe_names[across]
+    axes.text(twin[0] + 0.03, -0.05, f"probe {name} sees a\ndifference of {twin[0] - z[0]:.3f}", va="top", fontsize=9, color=ORACLE)
+    axes.set(xlim=(-0.12, 0.62), ylim=(-0.16, 1.06), aspect="equal")
     axes.set_title("Two items nearly tie")
+    axes.axis("off")
 
 
-def _draw_shares(axes: Axes, problem: Problem, weights: Array, colour: str, text: str) -> None:
-    """Weights of all probes as bars from one axis."""
-    axes.bar(range(weights.size), weights, width=0.7, color=colour)
-    axes.text(0.01, 0.93, text, transform=axes.transAxes, color=colour, va="top", fontsize=9.5)
+def _draw_shares(axes: Axes, problem: Problem, hardness: Hardness, weights: Array, colour: str) -> None:
+    """Weights of all probes as bars, with the numbers of the two probes that the nearly tied items are made of."""
+    axes.bar(range(weights.size), weights, width=0.72, color=colour)
+    named = sorted(_plane(problem, hardness)[:2])
+    for i in named:
+        axes.annotate(f"{weights[i]:.1%}", (i, weights[i]), (0, 3), textcoords="offset points", ha="center", fontsize=9)
+    axes.set_xticks([*named, weights.size - 1], [problem.probe_names[i] for i in (*named, weights.size - 1)])
+    axes.set_ylim(0, 1.0)
+    axes.spines["left"].set_visible(False)
+    axes.yaxis.set_visible(False)
+    axes.tick_params(axis="x", length=0)
 
 
 def _draw_needs(axes: Axes, problem: Problem, hardness: Hardness, needs: tuple[Array, Array]) -> None:
     """One row per comparison with the best item, from what it needs under one design to the other."""
+    order = np.delete(np.argsort(hardness.gaps, kind="stable"), 0)
+    rows = np.arange(order.size)
+    static, oracle = needs[0][order], needs[1][order]
+    axes.hlines(rows, static, oracle, color="#d0d0d0", lw=2, zorder=1)
+    axes.scatter(static, rows, s=34, color=STATIC, zorder=2)
+    axes.scatter(oracle, rows, s=34, color=ORACLE, zorder=2)
+    axes.axvline(oracle.max(), color=ORACLE, lw=0.8, ls=(0, (3, 2)), zorder=0)
+    for value, colour in ((static[0], STATIC), (oracle[0], ORACLE)):
+        text = {"textcoords": "offset points", "ha": "center", "color": colour, "fontsize": 9}
+        axes.annotate(f"{value:,.0f}", (value, 0), (0, 8), **text)
+    axes.set_yticks(rows, [problem.item_names[i] for i in order], fontsize=8)
+    axes.set_ylim(order.size - 0.5, -1.2)
+    axes.set_xscale("log")
+    axes.set_xlabel("measurements needed: variance / gap²")
+    axes.set_title(f"What each comparison with {problem.item_names[hardness.best]} needs")
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
 
 
-def _rival(hardness: Hardness) -> int:
-    """Number of the item with the smallest positive gap."""
-    return int(np.argmin(np.where(np.arange(hardness.gaps.size) == hardness.best, np.inf, hardness.gaps)))
+def _plane(problem: Problem, hardness: Hardness) -> tuple[int, int, int]:
+    """The probe that is the best item, the one along which its nearest rival differs from it, and that rival."""
+    rival = int(np.argsort(hardness.gaps, kind="stable")[1])
+    up = int(np.argmax(problem.probes @ problem.items[hardness.best]))
+    across = int(np.argmax(problem.probes @ (problem.items[rival] - problem.items[hardness.best])))
+    return up, across, rival
 
 
 def _figure(width: float, height: float) -> Figure:

@@ -46,6 +46,10 @@ class Skin(click.Group):
             _fail(f"{error.filename or 'the output'} cannot be read or written: {error.strerror or error}.")
         sys.exit(code if isinstance(code, int) else SUCCESS)
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order of COMMANDS, the one to begin with first."""
+        return list(self.commands)
+
 
 def _fail(sentence: str) -> NoReturn:
     click.echo(f"Error: {sentence}", err=True)

@@ -70,31 +70,25 @@ def _certificate(design: pw.Design) -> dict[str, float]:
 def _report(
     problem: pw.Problem, found: pw.Hardness, static: pw.Design, need: float, bounds: tuple[float, float]
 ) -> None:
-    half = DIMENSION // 2
-    output.title(f"Transductive instance of Fiez, Jain, Jamieson and Ratliff (2019), d = {DIMENSION}")
+    half, designs = DIMENSION // 2, (static, found.design)
+    output.title(f"The transductive instance of Fiez, Jain, Jamieson and Ratliff (2019), d = {DIMENSION}")
     output.say(
-        f"You can measure e1 ... e{DIMENSION} and want the best of {DIMENSION} items: e1 ... e{half}, and each of them tilted "
-        f"by {ANGLE} rad towards an axis of its own, which cannot be measured themselves. Here e1 is the best and its "
-        f"tilted twin only {found.gaps[half]:.3f} worse, so that the answer hangs on e{half + 1}, the axis that tells "
-        "these two apart."
+        f"You can measure e1 to e{DIMENSION} and want the best of {DIMENSION} items: e1 to e{half}, and each of these tilted "
+        f"by {ANGLE} rad towards an axis of its own. The best is e1, and its tilted twin, which cannot be measured, is only "
+        f"{found.gaps[half]:.3f} worse: the answer hangs on e{half + 1}, the one probe that tells the two apart."
     )
-    designs = (("static, all pairs", static), ("oracle, knows θ", found.design))
     output.table(
-        ("design", "minimises", "certified gap", f"weight of e{half + 1}", "variance / gap²", "measurements"),
+        ("", "static, for all pairs", "oracle, knows the best"),
         [
-            (
-                name,
-                f"{design.lower:.2f} ≤ {design.value:.2f}",
-                f"{design.gap:.0e}",
-                f"{design.weights[half]:.4f}",
-                output.number(round(float(worst))),
-                f"≥ {bound:,.0f}",
-            )
-            for (name, design), worst, bound in zip(designs, (need, found.psi), bounds, strict=True)
+            ("value of the design", *(f"{design.value:.3f}" for design in designs)),
+            ("certified: no design is below", *(f"{design.lower:.3f}" for design in designs)),
+            (f"share of measurements on e{half + 1}", *(f"{design.weights[half]:.1%}" for design in designs)),
+            ("hardest comparison, variance / gap²", f"{need:,.0f}", f"{found.psi:,.0f}"),
+            (f"measurements at least, δ = {DELTA}", *(f"{bound:,.0f}" for bound in bounds)),
         ],
     )
     output.say(
-        f"Measurements: no method with these proportions can err with probability at most {DELTA} after fewer, on "
-        f"average. The oracle's are {bounds[0] / bounds[1]:.0f} times fewer, and no method at all beats them: that is the "
-        "gain which adaptive methods are after."
+        f"The last line is what a method that errs with probability at most {DELTA} needs on average if it measures in these "
+        f"shares. Those of the oracle need {bounds[0] / bounds[1]:.0f} times fewer, and no method whatever needs less: this is "
+        "what there is to gain by adapting to outcomes."
     )

@@ -43,7 +43,7 @@ def command(
     plot: Path | None,
     as_json: bool,
 ) -> None:
-    """Which probes to measure, and how often, to compare the items best.
+    """Which probes to measure, and in which shares.
 
     The answer is a design: a weight for each probe, its share of the measurements. It comes with a proved lower
     bound that no design can beat, so that you know how close to the optimum it is.

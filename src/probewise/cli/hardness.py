@@ -28,7 +28,7 @@ from probewise.tables import named, read_table
 def command(
     context: click.Context, source: Source, theta: str, delta: float, tol: float, out: Path | None, as_json: bool
 ) -> None:
-    """How many measurements any method needs to find the best item.
+    """How many measurements any method needs.
 
     Supposes that the value of an item is its features times theta, and that a method errs with probability at most
     delta, whatever the truth. Its difficulty is ψ*: the least, over designs, of the largest squared ratio of standard

@@ -6,13 +6,15 @@ import functools
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 import probewise as pw
-from probewise.design.criterion import Directions
 from probewise.tables import Table, named, read_table
+
+if TYPE_CHECKING:
+    from probewise.design import Directions
 
 Command = Callable[..., Any]
 FILE = click.Path(path_type=Path)

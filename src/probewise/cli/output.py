@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 from rich import box
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -26,10 +26,14 @@ ROWS = 20
 _BAR = 24
 
 
-def console() -> Console:
-    """Standard output; a file or pipe gets the same text without colours."""
-    terminal = Console(highlight=False)
-    return terminal if terminal.is_terminal else Console(highlight=False, width=WIDTH)
+def show(content: RenderableType) -> None:
+    """Print to standard output; a file or pipe gets the same text without colours, WIDTH wide."""
+    screen = Console(highlight=False)
+    if not screen.is_terminal:
+        screen = Console(highlight=False, width=WIDTH)
+    with screen.capture() as captured:
+        screen.print(content)
+    click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()), color=True)
 
 
 def working(task: str, *, quiet: bool) -> AbstractContextManager[object]:
@@ -40,12 +44,12 @@ def working(task: str, *, quiet: bool) -> AbstractContextManager[object]:
 
 def title(text: str) -> None:
     """A heading."""
-    console().print(Text(text, style="bold"))
+    show(Text(text, style="bold"))
 
 
 def say(sentence: str, *, style: str = "") -> None:
     """A sentence on its own, wrapped at words."""
-    console().print(Text(sentence, style=style))
+    show(Text(sentence, style=style))
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, bars: Sequence[float] | None = None) -> None:
@@ -59,7 +63,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, bars: Sequenc
     for place, row in enumerate(rows[:ROWS]):
         bar = [] if bars is None else [Text("█" * round(_BAR * bars[place] / longest), style="blue")]
         drawn.add_row(*(Text(cell) for cell in row), *bar)
-    console().print(Padding(drawn, (0, 0, 0, 1)))
+    show(Padding(drawn, (0, 0, 0, 1)))
     if len(rows) > ROWS:
         say(f"and {len(rows) - ROWS} more, which --json lists.", style="dim")
 
@@ -72,7 +76,7 @@ def facts(rows: Iterable[tuple[str, str, str]]) -> None:
     grid.add_column(style="dim")
     for row in rows:
         grid.add_row(*(Text(cell) for cell in row))
-    console().print(Padding(grid, (0, 0, 1, 1)))
+    show(Padding(grid, (0, 0, 1, 1)))
 
 
 def number(value: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import click
 import numpy as np
@@ -13,8 +13,10 @@ import probewise as pw
 from probewise.cli import output
 from probewise.cli.inputs import FILE, Criterion, Source, criterion_options, json_option, out_option, source_options
 from probewise.coordinates import Array
-from probewise.rounding import Method
 from probewise.tables import duplicated, named, read_table
+
+if TYPE_CHECKING:
+    from probewise.rounding import Method
 
 COLUMNS = ("probe", "count", "weight")
 
@@ -45,7 +47,7 @@ def command(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """How often to measure each probe: counts that sum to exactly N.
+    """How often to measure each probe, N times in all.
 
     DESIGN is a table with the columns probe and weight, as `probewise design --out` writes it. Whole counts cannot
     follow the weights exactly; the inflation is the factor by which the largest variance grows, and the guarantee is
@@ -60,7 +62,7 @@ def command(
     problem = source.measured()
     weights = read_weights(design, problem)
     with output.working("Rounding", quiet=as_json):
-        plan = pw.round_design(weights, n, probes=problem.scaled_probes, method=cast(Method, method))
+        plan = pw.round_design(weights, n, probes=problem.scaled_probes, method=cast("Method", method))
         directions = None if source.items is None else criterion.directions(problem)
         inflation = plan.inflation(directions)
     error = None if directions is None else _standard_error(problem, plan, criterion)

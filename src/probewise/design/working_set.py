@@ -90,16 +90,19 @@ class _ProbePrices:
         small: interior.Restricted,
     ) -> None:
         self._chosen, self.labels, self._small = chosen, labels, small
-        self._whitener = _whitener(probes[chosen] * np.sqrt(small.weights)[:, None])
-        self._active = directions.rows(labels) @ self._whitener
-        self._squares = _squares(self._active)
+        rows = directions.rows(labels)
+        whitener = _whitener(probes[chosen] * np.sqrt(small.weights)[:, None])
+        whitened = rows @ whitener
+        self._squares = _squares(whitened)
         self.inner = float(self._squares.max())
-        factors = self._active * np.sqrt(small.multipliers)[:, None]
+        self._vectors = whitened @ whitener.T if small.vectors is None else small.vectors
+        factors = self._vectors * np.sqrt(small.multipliers)[:, None]
         if factors.shape[0] > factors.shape[1]:
             factors = np.asarray(np.linalg.qr(factors, mode="r"))
-        self._images = probes @ (self._whitener @ factors.T)
+        self._images = probes @ factors.T
         self._scores = _squares(self._images)
-        self.lower = float(small.multipliers @ self._squares) ** 2 / float(self._scores.max())
+        products = np.einsum("ij,ij->i", self._vectors, rows)
+        self.lower = float(small.multipliers @ products) ** 2 / float(self._scores.max())
 
     @property
     def carrying(self) -> Labels:
@@ -108,10 +111,10 @@ class _ProbePrices:
 
     @property
     def witness(self) -> Witness:
-        """The vectors v_y = A⁻¹y of the directions that carry weight."""
+        """The directions that carry weight, with their vectors."""
         dual = self._small.multipliers
         carry = dual > 1e-12 * dual.max()
-        return Witness(self.labels[carry], dual[carry], self._active[carry] @ self._whitener.T)
+        return Witness(self.labels[carry], dual[carry], self._vectors[carry])
 
     def worse(self, count: int) -> Labels:
         """At most ``count`` probes that violate optimality, unlike each other, most violating first."""

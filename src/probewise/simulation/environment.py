@@ -92,18 +92,18 @@ def _unit_noise(noise: Noise, size: int, rng: np.random.Generator) -> Array:
     if noise == "gaussian":
         return rng.standard_normal(size)
     if noise == "rademacher":
-        return 2.0 * rng.integers(0, 2, size) - 1.0
-    return np.sqrt(3.0) * rng.uniform(-1.0, 1.0, size)
+        return np.asarray(2.0 * rng.integers(0, 2, size) - 1.0, dtype=np.float64)
+    return np.asarray(np.sqrt(3.0) * rng.uniform(-1.0, 1.0, size), dtype=np.float64)
 
 
 def _totals(noise: Noise, n: NDArray[np.int64], rng: np.random.Generator) -> tuple[Array, Array]:
     """(p,), (p,): for n_i draws of unit noise, their sum and their scatter Σ(e - ē)²."""
     if noise == "gaussian":
         spreads = np.where(n > 1, rng.chisquare(np.maximum(n - 1, 1)), 0.0)
-        return np.sqrt(n) * rng.standard_normal(n.size), spreads
+        return np.asarray(np.sqrt(n) * rng.standard_normal(n.size), dtype=np.float64), spreads
     if noise == "rademacher":
         sums = 2.0 * rng.binomial(n, 0.5) - n
-        return sums, n - sums**2 / n
+        return np.asarray(sums, dtype=np.float64), np.asarray(n - sums**2 / n, dtype=np.float64)
     parts = [_uniform_total(int(count), rng) for count in n]
     return np.array([p[0] for p in parts]), np.array([p[1] for p in parts])
 

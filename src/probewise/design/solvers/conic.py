@@ -38,9 +38,11 @@ def solve(probes: Array, directions: Array, *, tol: float) -> Restricted:
     amounts = np.maximum(np.asarray(solution.x)[:n], 0.0)
     # a trace of every probe keeps the information matrix invertible and costs one part in 1e10
     weights = amounts / amounts.sum() * (1.0 - 1e-10) + 1e-10 / n
-    multipliers = np.maximum(np.asarray(solution.z)[k * d : k * d + k], 1e-300)
-    # feasible for the dual: Σ_y (x'ν_y)²/z_y <= 4 for all x, with ν_y of X'u_y = y and z_y of the budgets
-    vectors = -np.asarray(solution.z)[: k * d].reshape(k, d) / multipliers[:, None]
+    dual, multipliers = np.split(np.asarray(solution.z)[: k * d + k], [k * d])
+    multipliers = np.where(multipliers > 1e-12 * multipliers.max(), multipliers, 0.0)
+    # ν_y of X'u_y = y and z_y of the budgets are feasible for the dual: Σ_y (x'ν_y)²/z_y <= 4 for each x
+    with np.errstate(divide="ignore", invalid="ignore"):
+        vectors = np.where(multipliers[:, None] > 0, -dual.reshape(k, d) / multipliers[:, None], 0.0)
     gap = abs(solution.obj_val - solution.obj_val_dual) / abs(solution.obj_val)
     return Restricted(weights, multipliers / multipliers.sum(), float(gap), int(solution.iterations), vectors)
 

@@ -15,7 +15,7 @@ from probewise.design.solvers import conic, interior
 ROUNDS = 200
 """Small problems at most; 3 to 20 are usual."""
 _FORGETFUL = 30
-"""Rounds in which probes and directions that play no part are dropped; never after, so that the sets only grow."""
+"""Rounds in which, if a bound improves, probes and directions that play no part are dropped; then the sets only grow."""
 _CONIC_SIZE = 20_000
 """Largest number of cones that is handed to the conic solver when the interior-point method falls short."""
 
@@ -51,13 +51,15 @@ def solve(probes: Array, directions: Directions, *, tol: float) -> Outcome:
     for rounds in range(1, ROUNDS + 1):
         small = _restricted(probes[chosen], directions.rows(labels), inner_tol)
         dual = _ProbePrices(probes, directions, chosen, labels, small)
-        if dual.lower > lower:
+        better = dual.lower > lower
+        if better:
             lower, witness = dual.lower, dual.witness
         new = np.zeros(n)
         new[chosen] = small.weights / small.weights.sum()
         tried = [_DirectionPrices(probes, directions, new, dual, batch)]
         if best is not None and tried[0].upper > best.upper:
             tried += [_DirectionPrices(probes, directions, 0.5 * (new + best.weights), dual, batch), best]
+        better = better or best is None or min(prices.upper for prices in tried) < best.upper
         best = min(tried, key=lambda prices: prices.upper)
         if best.upper <= (target := lower * (1.0 + 0.8 * tol)):
             best.look_everywhere(target, batch)
@@ -68,7 +70,7 @@ def solve(probes: Array, directions: Directions, *, tol: float) -> Outcome:
         stuck = more_probes.size + more_labels.size == 0
         if stuck and (small.gap > inner_tol or small.gap <= 0.01 * tol):
             break
-        if rounds <= _FORGETFUL:
+        if better and rounds <= _FORGETFUL:
             chosen, labels = dual.useful()
         chosen = np.union1d(np.concatenate([chosen, more_probes]), basis)
         labels = np.concatenate([labels, more_labels])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import abc
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
@@ -10,7 +12,10 @@ from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from probewise.coordinates import Array
 
 ITERATIONS = 100
+"""Newton steps at most; 5 to 25 are usual."""
 _BACK_OFF = 0.995
+_LIFTED_DIGITS = 1e-3
+"""Relative gap below which the factorisation through svec features loses too many digits."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,36 @@ class Restricted:
     """Newton steps taken."""
     vectors: Array | None = None
     """(k, d): dual vectors v_y, where the method has better ones than A(w)⁻¹y: these fail where A(w) is singular."""
+
+
+def solve(probes: Array, directions: Array, *, tol: float) -> Restricted:
+    """Minimise max_y y'A(w)⁻¹y over weights w on ``probes`` (n, r), of full rank, for ``directions`` (k, r).
+
+    The problem solved is min Σμ subject to h_y(μ) = 1/(y'A(μ)⁻¹y) >= 1, with w = μ/Σμ. Each h_y is concave and
+    homogeneous of degree one, so that its linearisation is exact along rays and Newton steps are long. Steps are
+    Mehrotra's predictor and corrector, with one factorisation each.
+    """
+    n, k = probes.shape[0], directions.shape[0]
+    weights = np.full(n, 1.0 / n)
+    directions = directions / np.sqrt(_local(probes, directions, weights).f.max())
+    local = _local(probes, directions, 2.0 * weights)
+    slacks = np.maximum(local.h - 1.0, 0.5)
+    level = local.total / (n + k)
+    point = _Point(local.amounts, slacks, level / local.amounts, level / slacks)
+    best = Restricted(weights, np.full(k, 1.0 / k), np.inf, 0)
+    for iteration in range(1, ITERATIONS + 1):
+        gap = local.upper / local.lower(point.q) - 1.0
+        if gap < best.gap:
+            best = Restricted(local.amounts / local.total, point.q / point.q.sum(), gap, iteration)
+        if gap <= tol:
+            break
+        try:
+            step = _Newton(local, point).step(point, floor=0.05 * tol * local.upper / (n + k))
+            point = point.moved(step, min(1.0, _BACK_OFF * point.room(step)))
+            local = _local(probes, directions, point.amounts, gap)
+        except np.linalg.LinAlgError:
+            break
+    return best
 
 
 @dataclass(frozen=True)
@@ -57,59 +92,148 @@ class _Point:
         return float(1.0 / max(1.0, np.max(-change / values)))
 
 
-def solve(probes: Array, directions: Array, *, tol: float, start: Array | None = None) -> Restricted:
-    """Minimise max_y y'A(w)⁻¹y over weights w on ``probes`` (n, d), of full rank, for ``directions`` (k, d).
-
-    The problem solved is min Σμ subject to h_y(μ) = 1/(y'A(μ)⁻¹y) >= 1, with w = μ/Σμ. Each h_y is concave and
-    homogeneous of degree one, so that its linearisation is exact along rays and Newton steps are long. Steps are
-    Mehrotra's predictor and corrector, one Cholesky factorisation of an (n, n) matrix each: O(n²(n + k + d)).
-    """
-    n, k = probes.shape[0], directions.shape[0]
-    weights = np.full(n, 1.0 / n) if start is None else start
-    variances = _Local(probes, directions, weights).f
-    directions = directions / np.sqrt(variances.max())
-    local = _Local(probes, directions, 2.0 * weights)
-    slacks = np.maximum(local.h - 1.0, 0.5)
-    level = local.total / (n + k)
-    point = _Point(local.amounts, slacks, level / local.amounts, level / slacks)
-    best = Restricted(weights, np.full(k, 1.0 / k), np.inf, 0)
-    for iteration in range(1, ITERATIONS + 1):
-        gap = local.upper / local.lower(point.q) - 1.0
-        if gap < best.gap:
-            best = Restricted(local.amounts / local.total, point.q / point.q.sum(), gap, iteration)
-        if gap <= tol:
-            break
-        try:
-            newton = _Newton(local, point)
-            floor = 0.05 * tol * local.upper / (n + k)
-            step = newton.step(point, floor)
-            point = point.moved(step, min(1.0, _BACK_OFF * point.room(step)))
-            local = _Local(probes, directions, point.amounts)
-        except np.linalg.LinAlgError:
-            break
-    return best
-
-
-class _Local:
-    """Values and derivatives of the constraints at amounts μ."""
+class _Local(abc.ABC):
+    """Values and derivatives of the constraints at amounts μ, in coordinates where A(μ) is the identity."""
 
     def __init__(self, probes: Array, directions: Array, amounts: Array) -> None:
         root = np.linalg.cholesky((probes * amounts[:, None]).T @ probes)
         self.amounts = amounts
         self.total = float(amounts.sum())
-        self.probes = solve_triangular(root, probes.T, lower=True, check_finite=False)
-        whitened = solve_triangular(root, directions.T, lower=True, check_finite=False)
-        self.f = np.einsum("ij,ij->j", whitened, whitened)
+        self.probes = solve_triangular(root, probes.T, lower=True, check_finite=False).T
+        self.directions = solve_triangular(root, directions.T, lower=True, check_finite=False).T
+        self.f = np.asarray(np.einsum("ij,ij->i", self.directions, self.directions))
         self.h = 1.0 / self.f
-        self.cross = whitened.T @ self.probes
-        """(k, n): y'A⁻¹x."""
-        self.jacobian = (self.cross / self.f[:, None]) ** 2
-        """(k, n): ∂h_y/∂μ_x = (y'A⁻¹x)²/f_y²."""
         self.upper = self.total * float(self.f.max())
+
+    def moment(self, weights: Array) -> Array:
+        """(r, r): Σ weight · yy'."""
+        return np.asarray((self.directions.T * weights) @ self.directions)
 
     def lower(self, q: Array) -> float:
         """The bound h²/g for weights p = q/Σq on the directions; f = 1 where q matters."""
-        return float((q @ self.f) ** 2 / ((q @ self.cross**2).max() * q.sum()))
+        scores = np.einsum("ij,ij->i", self.probes @ self.moment(q), self.probes)
+        return float((q @ self.f) ** 2 / (scores.max() * q.sum()))
+
+    @abc.abstractmethod
+    def pull(self, q: Array) -> Array:
+        """(n,): J'q, where J_yx = ∂h_y/∂μ_x = (y'A⁻¹x)²/f_y²."""
+
+    @abc.abstractmethod
+    def push(self, change: Array) -> Array:
+        """(k,): J times a change of the amounts."""
+
+    @abc.abstractmethod
+    def factor(self, q: Array, extra: Array, ratio: Array) -> _Factor:
+        """The matrix diag(ratio) - Σ q_y ∇²h_y + J'diag(extra)J of the Newton system, factorised."""
+
+
+class _Factor(abc.ABC):
+    @abc.abstractmethod
+    def solve(self, right: Array) -> Array:
+        """(n,): the solution of the Newton system."""
+
+
+def _local(probes: Array, directions: Array, amounts: Array, gap: float = np.inf) -> _Local:
+    """Matrices on the probes, or on svec features where those are far fewer and few digits are left to find."""
+    n, r = probes.shape
+    few = n > 100 and 3 * r * (r + 1) // 2 < n
+    return (_Lifted if few and gap > _LIFTED_DIGITS else _Dense)(probes, directions, amounts)
+
+
+class _Dense(_Local):
+    """Derivatives as (k, n) and (n, n) matrices: O(n²(n + k)) a step."""
+
+    def __init__(self, probes: Array, directions: Array, amounts: Array) -> None:
+        _Local.__init__(self, probes, directions, amounts)
+        self.cross = self.directions @ self.probes.T
+        self.jacobian = (self.cross / self.f[:, None]) ** 2
+
+    def pull(self, q: Array) -> Array:
+        return np.asarray(q @ self.jacobian)
+
+    def push(self, change: Array) -> Array:
+        return np.asarray(self.jacobian @ change)
+
+    def factor(self, q: Array, extra: Array, ratio: Array) -> _DenseFactor:
+        # -Σ q_y ∇²h_y = 2 G∘(B'diag(q/f²)B) - 2 J'diag(q f)J, with G = XA⁻¹X' and B the cross products
+        matrix = self.probes @ self.probes.T
+        matrix *= _gram(self.cross, 2.0 * q / self.f**2)
+        matrix += _gram(self.jacobian, extra - 2.0 * q * self.f)
+        matrix *= self.amounts[:, None] * self.amounts
+        return _DenseFactor(_cholesky(matrix, ratio * self.amounts**2), self.amounts)
+
+
+class _DenseFactor(_Factor):
+    def __init__(self, factor: tuple[Array, bool], amounts: Array) -> None:
+        self._factor, self._amounts = factor, amounts
+
+    def solve(self, right: Array) -> Array:
+        scaled = cho_solve(self._factor, self._amounts * right, check_finite=False)
+        return np.asarray(self._amounts * scaled)
+
+
+class _Lifted(_Local):
+    """Derivatives through the features svec(xx') of dimension m = r(r+1)/2: O((n + k)m² + m³) a step.
+
+    (y'x)² = <yy', xx'> and (x'z)(x'Mz) = <xx', M zz'>, so that J = T S' and the curvature is S C S' for rows
+    s = svec(xx') and t = svec(yy')/f².
+    """
+
+    def __init__(self, probes: Array, directions: Array, amounts: Array) -> None:
+        _Local.__init__(self, probes, directions, amounts)
+        self.s = _svec(self.probes)
+        self.t = _svec(self.directions) / (self.f**2)[:, None]
+
+    def pull(self, q: Array) -> Array:
+        return np.asarray(self.s @ (q @ self.t))
+
+    def push(self, change: Array) -> Array:
+        return np.asarray(self.t @ (change @ self.s))
+
+    def factor(self, q: Array, extra: Array, ratio: Array) -> _LiftedFactor:
+        r = self.probes.shape[1]
+        basis = _basis(r)
+        moved = (self.moment(2.0 * q / self.f**2) @ basis).reshape(basis.shape[0], -1)
+        core = moved @ basis.reshape(basis.shape[0], -1).T
+        core = 0.5 * (core + core.T) + _gram(self.t, extra - 2.0 * q * self.f)
+        return _LiftedFactor(self.s, core, 1.0 / ratio)
+
+
+class _LiftedFactor(_Factor):
+    """diag(1/θ) + S C S' through the (m, m) matrix I + F'S'ΘSF with C = FF', and one step of refinement."""
+
+    def __init__(self, s: Array, core: Array, theta: Array) -> None:
+        self._s, self._core, self._theta = s, core, theta
+        factor, lower = _cholesky(core.copy(), np.zeros(core.shape[0]))
+        self._sf = s @ (np.tril(factor) if lower else np.triu(factor).T)
+        inner = _gram(self._sf, theta)
+        self._inner = _cholesky(inner, np.ones(inner.shape[0]))
+
+    def _once(self, right: Array) -> Array:
+        z = cho_solve(self._inner, (self._theta * right) @ self._sf, check_finite=False)
+        return np.asarray(self._theta * (right - self._sf @ z))
+
+    def solve(self, right: Array) -> Array:
+        found = self._once(right)
+        left = right - found / self._theta - self._s @ (self._core @ (found @ self._s))
+        return found + self._once(left)
+
+
+def _svec(rows: Array) -> Array:
+    """(n, m): the upper triangles of xx', off-diagonal entries times √2, so that inner products are (x'z)²."""
+    i, j = np.triu_indices(rows.shape[1])
+    return np.asarray(rows[:, i] * rows[:, j] * np.where(i == j, 1.0, np.sqrt(2.0)))
+
+
+@cache
+def _basis(r: int) -> Array:
+    """(m, r, r): the orthonormal basis of symmetric matrices in which svec has its entries."""
+    i, j = np.triu_indices(r)
+    basis = np.zeros((i.size, r, r))
+    entry = np.where(i == j, 1.0, np.sqrt(0.5))
+    basis[np.arange(i.size), i, j] = entry
+    basis[np.arange(i.size), j, i] = entry
+    return basis
 
 
 def _gram(rows: Array, weights: Array) -> Array:
@@ -117,15 +241,15 @@ def _gram(rows: Array, weights: Array) -> Array:
     up = rows[weights > 0] * np.sqrt(weights[weights > 0])[:, None]
     down = rows[weights < 0] * np.sqrt(-weights[weights < 0])[:, None]
     gram = up.T @ up
-    return gram - down.T @ down if down.size else gram
+    return np.asarray(gram - down.T @ down if down.size else gram)
 
 
-def _factor(matrix: Array, diagonal: Array) -> tuple[Array, bool]:
+def _cholesky(matrix: Array, diagonal: Array) -> tuple[Array, bool]:
     """Cholesky factor of matrix + diag; equal probes make it singular up to rounding, which a ridge mends."""
     at = np.diag_indices_from(matrix)
     matrix[at] += diagonal
     ridge = np.finfo(float).eps * float(matrix[at].max())
-    for _ in range(6):
+    for _ in range(8):
         try:
             factor: tuple[Array, bool] = cho_factor(matrix, check_finite=False)
             return factor
@@ -139,29 +263,23 @@ class _Newton:
     """The Newton system at a point, factorised once and used for the predictor and the corrector."""
 
     def __init__(self, local: _Local, point: _Point) -> None:
-        mu, r, s, q = point.amounts, point.slacks, point.s, point.q
-        self.jacobian = local.jacobian
-        self.dual_residual = 1.0 - self.jacobian.T @ q - s
-        self.primal_residual = local.h - 1.0 - r
-        # -Σ q_y ∇²h_y = 2 G∘(B' diag(q/f²) B) - 2 J' diag(q f) J, with G = X'A⁻¹X and B the cross products
-        curvature = local.probes.T @ local.probes
-        curvature *= _gram(local.cross, 2.0 * q / local.f**2)
-        curvature += _gram(self.jacobian, q / r - 2.0 * q * local.f)
-        curvature *= mu[:, None] * mu
-        self.factor = _factor(curvature, s * mu)
+        self._local = local
+        self._dual_residual = 1.0 - local.pull(point.q) - point.s
+        self._primal_residual = local.h - 1.0 - point.slacks
+        self._factor = local.factor(point.q, point.q / point.slacks, point.s / point.amounts)
 
     def solve(self, point: _Point, level: float, second_mu: Array | float, second_r: Array | float) -> _Point:
         """The step towards complementarity ``level``, with second-order corrections."""
         mu, r, s, q = point.amounts, point.slacks, point.s, point.q
         target_s = level - s * mu - second_mu
         target_q = level - q * r - second_r
-        right = target_s / mu - self.dual_residual
-        right += self.jacobian.T @ ((target_q - q * self.primal_residual) / r)
-        d_mu = mu * cho_solve(self.factor, mu * right, check_finite=False)
-        d_r = self.jacobian @ d_mu + self.primal_residual
+        right = target_s / mu - self._dual_residual
+        right += self._local.pull((target_q - q * self._primal_residual) / r)
+        d_mu = self._factor.solve(right)
+        d_r = self._local.push(d_mu) + self._primal_residual
         return _Point(d_mu, d_r, (target_s - s * d_mu) / mu, (target_q - q * d_r) / r)
 
-    def step(self, point: _Point, floor: float) -> _Point:
+    def step(self, point: _Point, *, floor: float) -> _Point:
         """Mehrotra's step; the target never falls below ``floor``, so that complementarity waits for feasibility."""
         predictor = self.solve(point, 0.0, 0.0, 0.0)
         now = point.complementarity

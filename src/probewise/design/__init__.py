@@ -11,6 +11,7 @@ from probewise.design.criterion import (
     points,
     star,
 )
+from probewise.design.memory import digest, remembering
 from probewise.design.solve import Design, optimal_design
 from probewise.design.support import reduce_support
 
@@ -22,6 +23,7 @@ __all__ = [
     "Rows",
     "Witness",
     "certify",
+    "digest",
     "explicit",
     "largest_variance",
     "lower_bound",
@@ -29,5 +31,6 @@ __all__ = [
     "pairs",
     "points",
     "reduce_support",
+    "remembering",
     "star",
 ]

@@ -11,6 +11,7 @@ from probewise.coordinates import Array, Coordinates, coordinates
 from probewise.design import working_set
 from probewise.design.certificate import Certificate, certify
 from probewise.design.criterion import Directions, Labels, Pairs, as_matrix
+from probewise.design.memory import remembered
 from probewise.design.solvers import frank_wolfe
 from probewise.errors import InvalidDesign, NotIdentifiable
 
@@ -64,6 +65,7 @@ class Design:
         )
 
 
+@remembered
 def optimal_design(
     probes: ArrayLike,
     directions: Directions,
@@ -112,6 +114,9 @@ def _checked_cost(cost: ArrayLike | None, n: int) -> Array:
     return np.broadcast_to(c, (n,)).copy()
 
 
+_LIMIT = 1e100
+
+
 def _check_directions(space: Coordinates, directions: Directions) -> None:
     generators = directions.generators
     if generators.shape[1] != space.scale.size:
@@ -120,6 +125,12 @@ def _check_directions(space: Coordinates, directions: Directions) -> None:
         )
     if not generators.any():
         raise InvalidDesign("all directions are zero: there is nothing to learn; give items that differ.")
+    with np.errstate(over="ignore"):
+        ratio = float(np.abs(generators / space.scale).max())
+    if not _LIMIT**-1 < ratio < _LIMIT:  # squares must not leave the range of floating-point numbers
+        raise InvalidDesign(
+            f"directions must be of a size like the probes', got {ratio:.0e} times it; change the units."
+        )
     lost = space.lost(generators, directions.magnitudes)
     if lost.any():
         row = int(np.argmax(np.abs(lost).max(axis=1)))

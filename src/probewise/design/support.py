@@ -7,9 +7,11 @@ from numpy.typing import ArrayLike
 
 from probewise.coordinates import Array, coordinates
 from probewise.design.criterion import as_matrix
+from probewise.design.memory import remembered
 from probewise.errors import InvalidDesign
 
 
+@remembered
 def reduce_support(probes: ArrayLike, weights: ArrayLike, *, cost: ArrayLike | None = None) -> Array:
     """Weights (n,) with the same A(w) and the same cost, up to a common factor, on at most r(r+1)/2 + 1 probes.
 

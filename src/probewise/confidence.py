@@ -10,20 +10,24 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal, final
 
+import numpy as np
+
+from probewise.coordinates import Array
 from probewise.errors import InvalidAlgorithm
 
 Data = Literal["fixed", "adaptive"]
 """fixed: the probes of a round do not depend on its outcomes; adaptive: each measurement may depend on all before."""
+Estimator = Literal["least squares", "ridge", "any"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evidence:
     """What a threshold may look at when a decision is taken."""
 
     delta: float
     """Probability of error allowed over all checks."""
     check: int
-    """Number of this check, from 1."""
+    """Number of this check, from 1; numbers may be left out."""
     rivals: int
     """Number of items, the candidate not counted, that the comparison must hold for."""
     items: int
@@ -37,9 +41,11 @@ class Evidence:
     penalty: float = 0.0
     """η."""
     norm_bound: float = math.inf
-    """A bound S on the norm of θ, in units of the noise."""
+    """A bound S on the norm of θ."""
     largest_probe: float = math.inf
-    """L: the largest norm of a probe."""
+    """L: the largest norm of a probe, in units of its noise."""
+    information: Array | None = None
+    """(r, r): V in coordinates of the span of the probes that were fixed before the first measurement."""
 
 
 def spent(delta: float, check: int) -> float:
@@ -52,9 +58,10 @@ class Threshold(abc.ABC):
 
     name: ClassVar[str]
     proven: ClassVar[bool]
+    """Whether docs/confidence.md proves it."""
     data: ClassVar[Data]
-    """The most general data that it allows."""
-    estimator: ClassVar[Literal["least squares", "ridge"]]
+    """The most general data that it allows, or is used with."""
+    estimator: ClassVar[Estimator]
     reference: ClassVar[str]
 
     @abc.abstractmethod
@@ -66,14 +73,14 @@ class Threshold(abc.ABC):
         return math.sqrt(2.0 * self.beta(evidence))
 
 
-def require(threshold: Threshold, data: Data, estimator: str, user: str) -> None:
+def require(threshold: Threshold, data: Data, estimator: Estimator, user: str) -> None:
     """Refuse a threshold that does not hold for the data or the estimate of an algorithm."""
     if data == "adaptive" and threshold.data == "fixed":
         raise InvalidAlgorithm(
             f"{user} chooses each measurement by the outcomes before it, but threshold '{threshold.name}' holds only "
             "for rounds planned before their outcomes; choose one that allows adaptive data, such as 'self-normalised'."
         )
-    if threshold.estimator != estimator:
+    if threshold.estimator not in (estimator, "any"):
         raise InvalidAlgorithm(
             f"{user} uses {estimator}, but threshold '{threshold.name}' is for {threshold.estimator}; choose another."
         )
@@ -87,7 +94,7 @@ class StarUnion(Threshold):
     name: ClassVar[str] = "star"
     proven: ClassVar[bool] = True
     data: ClassVar[Data] = "fixed"
-    estimator: ClassVar[Literal["least squares", "ridge"]] = "least squares"
+    estimator: ClassVar[Estimator] = "least squares"
     reference: ClassVar[str] = "docs/confidence.md, Theorem 1"
 
     def beta(self, evidence: Evidence) -> float:
@@ -98,20 +105,45 @@ class StarUnion(Threshold):
 @final
 @dataclass(frozen=True)
 class PairsUnion(Threshold):
-    """log(c K²/δ_t) with δ_t = δ/t²: the paper (c = 1) and its authors' code (c = 2)."""
+    """log(c K²/δ_t) with δ_t = δ/t²: the paper (c = 1) and its authors' code (c = 2; c = π²/3 for XY-Adaptive)."""
 
     factor: float = 1.0
-    """c: 1 in the paper, 2 in the code."""
+    """c, at least 1."""
 
     name: ClassVar[str] = "pairs"
     proven: ClassVar[bool] = True
     data: ClassVar[Data] = "fixed"
-    estimator: ClassVar[Literal["least squares", "ridge"]] = "least squares"
+    estimator: ClassVar[Estimator] = "least squares"
     reference: ClassVar[str] = "RAGE paper, Algorithm 1; docs/confidence.md, Corollary 2 (mends erratum E1)"
+
+    def __post_init__(self) -> None:
+        _check_factor(self.factor, 1.0)
 
     def beta(self, evidence: Evidence) -> float:
         """log(c K² t²/δ)."""
         return math.log(self.factor * evidence.items**2 * evidence.check**2 / evidence.delta)
+
+
+@final
+@dataclass(frozen=True)
+class ItemsUnion(Threshold):
+    """log(c K/δ_t) with δ_t = δ/t²: the authors' XY-Oracle (c = 2)."""
+
+    factor: float = 2.0
+    """c, at least π²/6 = Σ 1/t²."""
+
+    name: ClassVar[str] = "items"
+    proven: ClassVar[bool] = True
+    data: ClassVar[Data] = "fixed"
+    estimator: ClassVar[Estimator] = "least squares"
+    reference: ClassVar[str] = "code of the RAGE authors; docs/confidence.md, Corollary 2"
+
+    def __post_init__(self) -> None:
+        _check_factor(self.factor, math.pi**2 / 6.0)
+
+    def beta(self, evidence: Evidence) -> float:
+        """log(c K t²/δ)."""
+        return math.log(self.factor * evidence.items * evidence.check**2 / evidence.delta)
 
 
 @final
@@ -125,11 +157,143 @@ class SelfNormalised(Threshold):
     name: ClassVar[str] = "self-normalised"
     proven: ClassVar[bool] = True
     data: ClassVar[Data] = "adaptive"
-    estimator: ClassVar[Literal["least squares", "ridge"]] = "ridge"
+    estimator: ClassVar[Estimator] = "ridge"
     reference: ClassVar[str] = "Abbasi-Yadkori, Pál, Szepesvári 2011, Theorem 2; docs/confidence.md, Theorem 3"
 
     def beta(self, evidence: Evidence) -> float:
         """As the class says; with ``union``, δ is divided by K²."""
         delta = evidence.delta / (evidence.items**2 if self.union else 1)
-        root = math.sqrt(2.0 * math.log(1.0 / delta) + evidence.logdet)
-        return 0.5 * (root + math.sqrt(evidence.penalty) * evidence.norm_bound) ** 2
+        return _ridge_beta(delta, evidence.logdet, evidence, self.name)
+
+
+@final
+@dataclass(frozen=True)
+class ExplicitRidge(Threshold):
+    """The same with r·log(1 + tL²/(ηr)) in place of the determinant, which it exceeds (LinGame)."""
+
+    name: ClassVar[str] = "explicit-ridge"
+    proven: ClassVar[bool] = True
+    data: ClassVar[Data] = "adaptive"
+    estimator: ClassVar[Estimator] = "ridge"
+    reference: ClassVar[str] = "Degenne, Ménard, Shang, Valko 2020; docs/confidence.md, Corollary 4"
+
+    def beta(self, evidence: Evidence) -> float:
+        """(√(log(1/δ) + (r/2) log(1 + tL²/(ηr))) + √(η/2) S)²."""
+        _check_known(evidence.largest_probe, "largest_probe", "the largest norm of a probe", self.name)
+        r, trace = evidence.dimension, evidence.measurements * evidence.largest_probe**2
+        logdet = r * math.log1p(trace / (evidence.penalty * r))
+        return _ridge_beta(evidence.delta, logdet, evidence, self.name)
+
+
+@final
+@dataclass(frozen=True)
+class TrackAndStop(Threshold):
+    """(1+u)·log(√det(V/(uc) + I)/δ) once V ⪰ cI, infinite before: needs a bound on neither θ nor the items."""
+
+    u: float = 0.1
+    """Price of doing without a penalty in the estimate."""
+    c: float = 1.0
+    """Least eigenvalue of V from which on it is tested; in coordinates where the uniform design has V = nI."""
+
+    name: ClassVar[str] = "track-and-stop"
+    proven: ClassVar[bool] = True
+    data: ClassVar[Data] = "adaptive"
+    estimator: ClassVar[Estimator] = "least squares"
+    reference: ClassVar[str] = "Jedra and Proutiere 2020; docs/confidence.md, Theorem 5"
+
+    def __post_init__(self) -> None:
+        if not (0 < self.u < math.inf and 0 < self.c < math.inf):
+            raise InvalidAlgorithm(f"u and c must be positive and finite, got {self.u!r} and {self.c!r}.")
+
+    def beta(self, evidence: Evidence) -> float:
+        """As the class says."""
+        if evidence.information is None:
+            raise InvalidAlgorithm(f"threshold '{self.name}' needs the information matrix; choose another.")
+        values = np.linalg.eigvalsh(evidence.information)
+        if values.min(initial=math.inf) < self.c:
+            return math.inf
+        half = 0.5 * float(np.log1p(np.maximum(values, 0.0) / (self.u * self.c)).sum())
+        return (1.0 + self.u) * (half + math.log(1.0 / evidence.delta))
+
+
+@final
+@dataclass(frozen=True)
+class TrackAndStopHeuristic(Threshold):
+    """(1+u)(log(1/δ) + ½ log t + (r/2) log(1 + 1/u)): used in experiments, not proven."""
+
+    u: float = 0.1
+    """As in ``TrackAndStop``."""
+
+    name: ClassVar[str] = "track-and-stop-heuristic"
+    proven: ClassVar[bool] = False
+    data: ClassVar[Data] = "adaptive"
+    estimator: ClassVar[Estimator] = "any"
+    reference: ClassVar[str] = "code of Jedra and Proutiere 2020"
+
+    def beta(self, evidence: Evidence) -> float:
+        """As the class says."""
+        size = 0.5 * (math.log(max(evidence.measurements, 1)) + evidence.dimension * math.log1p(1.0 / self.u))
+        return (1.0 + self.u) * (math.log(1.0 / evidence.delta) + size)
+
+
+@final
+@dataclass(frozen=True)
+class LogLog(Threshold):
+    """log((1 + log t)/δ): used in experiments by many, not proven."""
+
+    name: ClassVar[str] = "loglog"
+    proven: ClassVar[bool] = False
+    data: ClassVar[Data] = "adaptive"
+    estimator: ClassVar[Estimator] = "any"
+    reference: ClassVar[str] = "Garivier and Kaufmann 2016, section 6"
+
+    def beta(self, evidence: Evidence) -> float:
+        """As the class says."""
+        return math.log((1.0 + math.log(max(evidence.measurements, 1))) / evidence.delta)
+
+
+@final
+@dataclass(frozen=True)
+class LogTime(Threshold):
+    """log((t + 1)/δ): used in experiments, not proven."""
+
+    name: ClassVar[str] = "logtime"
+    proven: ClassVar[bool] = False
+    data: ClassVar[Data] = "adaptive"
+    estimator: ClassVar[Estimator] = "any"
+    reference: ClassVar[str] = "Tirinzoni and Degenne 2022, experiments"
+
+    def beta(self, evidence: Evidence) -> float:
+        """As the class says."""
+        return math.log((evidence.measurements + 1.0) / evidence.delta)
+
+
+THRESHOLDS: dict[str, type[Threshold]] = {
+    "star": StarUnion,
+    "pairs": PairsUnion,
+    "items": ItemsUnion,
+    "self-normalised": SelfNormalised,
+    "explicit-ridge": ExplicitRidge,
+    "track-and-stop": TrackAndStop,
+    "track-and-stop-heuristic": TrackAndStopHeuristic,
+    "loglog": LogLog,
+    "logtime": LogTime,
+}
+"""Name -> class."""
+
+
+def _ridge_beta(delta: float, logdet: float, evidence: Evidence, name: str) -> float:
+    """½(√(2 log(1/δ) + logdet) + √η S)²."""
+    _check_known(evidence.norm_bound, "norm_bound", "a bound on the norm of theta", name)
+    root = math.sqrt(2.0 * math.log(1.0 / delta) + logdet)
+    return 0.5 * (root + math.sqrt(evidence.penalty) * evidence.norm_bound) ** 2
+
+
+def _check_known(value: float, field: str, what: str, name: str) -> None:
+    if not math.isfinite(value):
+        raise InvalidAlgorithm(f"threshold '{name}' needs {what} ({field}), got none; give it or choose another.")
+
+
+def _check_factor(factor: float, least: float) -> None:
+    if not least <= factor < math.inf:
+        raise InvalidAlgorithm(f"factor must be at least {least:.4g} for the bound to hold, got {factor!r}.")

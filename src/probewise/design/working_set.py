@@ -15,7 +15,7 @@ from probewise.design.solvers import conic, interior
 ROUNDS = 200
 """Small problems at most; 3 to 20 are usual."""
 _FORGETFUL = 30
-"""Rounds in which, if a bound improves, probes and directions that play no part are dropped; then the sets only grow."""
+"""Rounds in which idle probes and directions are dropped if a bound has improved; later the sets only grow."""
 _CONIC_SIZE = 20_000
 """Largest number of cones that is handed to the conic solver when the interior-point method falls short."""
 
@@ -44,7 +44,7 @@ def solve(probes: Array, directions: Directions, *, tol: float) -> Outcome:
     batch = max(10, 3 * r)
     basis = qr(probes.T, mode="r", pivoting=True)[1][:r].astype(np.int64)
     first = _average_design(probes, directions.moment())
-    chosen = np.union1d(basis, np.argsort(-first, kind="stable")[: 4 * batch])
+    chosen = np.union1d(basis, np.argsort(-first, kind="stable")[: 20 * batch])
     labels = directions.mapped(_whitener(probes * np.sqrt(first)[:, None])).seek(0.0, 4 * batch, basis[:0])
     inner_tol, lower = 0.1, 0.0
     best: _DirectionPrices | None = None
@@ -65,7 +65,7 @@ def solve(probes: Array, directions: Directions, *, tol: float) -> Outcome:
             best.look_everywhere(target, batch)
         if best.upper <= target:
             break
-        more_probes = dual.worse(batch)
+        more_probes = dual.worse(4 * batch)
         more_labels = np.setdiff1d(np.concatenate([prices.longer for prices in tried]), labels)
         stuck = more_probes.size + more_labels.size == 0
         if stuck and (small.gap > inner_tol or small.gap <= 0.01 * tol):

@@ -56,8 +56,11 @@ def solve(probes: Array, directions: Array, *, tol: float) -> Restricted:
         if gap <= tol:
             break
         try:
-            step = _Newton(local, point).step(point, floor=0.05 * tol * local.upper / (n + k))
-            point = point.moved(step, min(1.0, _BACK_OFF * point.room(step)))
+            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                step = _Newton(local, point).step(point, floor=0.05 * tol * local.upper / (n + k))
+                point = point.moved(step, min(1.0, _BACK_OFF * point.room(step)))
+            if not point.finite:
+                break
             local = _local(probes, directions, point.amounts, gap)
         except np.linalg.LinAlgError:
             break
@@ -76,6 +79,10 @@ class _Point:
     @property
     def complementarity(self) -> float:
         return float(self.amounts @ self.s + self.slacks @ self.q) / (self.amounts.size + self.slacks.size)
+
+    @property
+    def finite(self) -> bool:
+        return bool(np.isfinite(self.complementarity))
 
     def moved(self, step: _Point, length: float) -> _Point:
         return _Point(

@@ -1,0 +1,208 @@
+"""Sets of directions: the farthest pair is exact, labels survive maps, and what is found is what was asked for."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.distance import pdist
+
+from probewise.design import criterion, explicit, largest_variance, pairs, points, star
+from probewise.errors import InvalidDesign
+
+seeds = st.integers(0, 10**6)
+SHAPES = ("cloud", "clusters", "collinear", "duplicates", "grid", "offset", "sphere", "antipodes")
+
+
+def cloud(shape, seed, m, d):
+    """(m, d): points among which the farthest pair is easy to miss."""
+    rng = np.random.default_rng(seed)
+    Z = rng.standard_normal((m, d))
+    if shape == "clusters":
+        return rng.standard_normal((3, d))[rng.integers(3, size=m)] + 1e-6 * Z
+    if shape == "collinear":
+        return np.outer(rng.standard_normal(m), Z[0])
+    if shape == "duplicates":
+        return Z[rng.integers(max(1, m // 4), size=m)]
+    if shape == "grid":
+        return rng.integers(-1, 2, (m, d)).astype(float)
+    if shape == "offset":
+        return Z + 1e8 * np.sign(Z[0])
+    if shape == "sphere":
+        return Z / np.linalg.norm(Z, axis=1, keepdims=True)
+    if shape == "antipodes":
+        return np.vstack([Z, -Z])[rng.permutation(2 * m)]
+    return Z
+
+
+problems = st.tuples(st.sampled_from(SHAPES), seeds, st.integers(2, 120), st.integers(1, 6))
+
+
+@pytest.fixture(params=[50, 1_000_000], ids=["many blocks", "one block"])
+def block(request, monkeypatch):
+    monkeypatch.setattr(criterion, "_BLOCK", request.param)
+
+
+# ---- pairs ----
+
+
+@pytest.mark.usefixtures("block")
+def test_the_farthest_pair_is_exact():
+    @given(problem=problems)
+    @settings(max_examples=150)
+    def check(problem):
+        Z = cloud(*problem)
+        label, square = pairs(Z).largest()
+        true = pdist(Z, "sqeuclidean").max()
+        i, j = divmod(label, len(Z))
+        assert square == pytest.approx(true, rel=1e-12)
+        assert ((Z[i] - Z[j]) ** 2).sum() == pytest.approx(true, rel=1e-12)
+
+    check()
+
+
+@pytest.mark.parametrize("m", [1500, 3000])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_farthest_pair_of_many(shape, m):
+    Z = cloud(shape, 1, m, 3)
+    assert pairs(Z).largest()[1] == pytest.approx(pdist(Z, "sqeuclidean").max(), rel=1e-12)
+
+
+@pytest.mark.usefixtures("block")
+@pytest.mark.parametrize("quick", [0, 40_000_000], ids=["partial search", "full search"])
+def test_longer_pairs(monkeypatch, quick):
+    monkeypatch.setattr(criterion, "_QUICK", quick)
+
+    @given(problem=problems, share=st.floats(0.01, 1.2), count=st.integers(1, 30))
+    @settings(max_examples=80)
+    def check(problem, share, count):
+        Z = cloud(*problem)
+        directions = pairs(Z).mapped(np.eye(Z.shape[1]))  # as solvers see them: about their mean
+        best, most = directions.largest()
+        limit = share * most
+        for found, exact in (
+            (directions.longer(limit, count), True),
+            (directions.seek(limit, count, np.array([best])), True),  # the hint must be found again
+            (directions.seek(limit, count, np.empty(0, np.int64)), False),
+        ):
+            lengths = (directions.rows(found) ** 2).sum(axis=1)
+            first, second = np.divmod(found, len(Z))
+            assert len(found) == len(np.unique(found)) <= count
+            assert (first > second).all()
+            assert (lengths > limit * (1 - 1e-12)).all()
+            if most <= limit * (1 - 1e-9):
+                assert found.size == 0
+            if exact and most > limit * (1 + 1e-9):
+                assert found.size > 0
+                assert lengths.max() == pytest.approx(most, rel=1e-12)
+
+    check()
+
+
+def test_longer_pairs_are_unlike_each_other():
+    angles = np.linspace(0, np.pi, 200, endpoint=False)
+    Z = np.column_stack([np.cos(angles), np.sin(angles)])
+    rows = pairs(np.vstack([Z, -Z])).rows(pairs(np.vstack([Z, -Z])).longer(3.9, 50))
+    assert len(rows) > 3
+    for a, b in itertools.combinations(rows, 2):
+        assert (a @ b) ** 2 <= 0.95 * (a @ a) * (b @ b)
+
+
+def test_labels_of_pairs():
+    Z = np.random.default_rng(2).standard_normal((7, 3))
+    directions = pairs(Z)
+    assert directions.size == 21
+    for i, j in itertools.permutations(range(7), 2):
+        np.testing.assert_array_equal(directions.rows(np.array([7 * i + j]))[0], Z[i] - Z[j])
+    T = np.random.default_rng(3).standard_normal((3, 2))
+    labels = np.array([7 * i + j for i, j in itertools.combinations(range(7), 2)])
+    np.testing.assert_allclose(directions.mapped(T).rows(labels), directions.rows(labels) @ T, atol=1e-14)
+    differences = directions.rows(labels)
+    np.testing.assert_allclose(7 * directions.moment(), differences.T @ differences, atol=1e-12)
+
+
+def test_generators_of_pairs_span_all_differences():
+    Z = 1e8 + np.random.default_rng(4).integers(0, 9, (6, 4)) @ np.diag([1.0, 0, 1, 1])
+    generators = pairs(Z).generators
+    for i, j in itertools.combinations(range(6), 2):
+        assert np.linalg.matrix_rank(np.vstack([generators, Z[i] - Z[j]])) == np.linalg.matrix_rank(generators)
+    assert (pairs(Z).magnitudes >= 1e8).all()
+
+
+# ---- rows ----
+
+
+def test_star_is_the_reference_minus_the_others_over_the_gaps():
+    Z = np.arange(8.0).reshape(4, 2) ** 2
+    plain, gaps = star(Z, 1), star(Z, 1, [2.0, -1.0, 4.0, 8.0])
+    assert plain.names.tolist() == gaps.names.tolist() == [0, 2, 3]
+    np.testing.assert_array_equal(plain.vectors, Z[1] - Z[[0, 2, 3]])
+    np.testing.assert_array_equal(gaps.vectors, plain.vectors / [[2], [4], [8]])
+    np.testing.assert_array_equal(star(Z, -3).vectors, plain.vectors)
+    np.testing.assert_array_equal(plain.magnitudes, np.abs(Z[1]) + np.abs(Z[[0, 2, 3]]))
+
+
+@given(seed=seeds, m=st.integers(1, 60), share=st.floats(0, 1.2), count=st.integers(1, 10))
+@settings(max_examples=60)
+def test_longer_rows(seed, m, share, count):
+    Y = np.random.default_rng(seed).standard_normal((m, 3))
+    directions = explicit(Y)
+    squares = (Y**2).sum(axis=1)
+    label, most = directions.largest()
+    assert (label, most) == (int(np.argmax(squares)), pytest.approx(squares.max()))
+    found = directions.longer(share * most, count)
+    assert len(found) == len(np.unique(found)) <= count
+    assert (squares[found] > share * most).all()
+    assert (found.size == 0) == (share >= 1)
+    assert found.size == 0 or found[0] == label
+    np.testing.assert_array_equal(directions.seek(share * most, count, found[:0]), found)
+    np.testing.assert_allclose(directions.moment(), Y.T @ Y)
+
+
+# ---- the criterion ----
+
+
+@given(seed=seeds, n=st.integers(1, 20), d=st.integers(1, 5), m=st.integers(2, 20))
+@settings(max_examples=60)
+def test_largest_variance_against_all_directions_one_by_one(seed, n, d, m):
+    rng = np.random.default_rng(seed)
+    X, w = rng.standard_normal((n, d)), rng.dirichlet(np.ones(n)) * (rng.random(n) < 0.8)
+    Z = rng.standard_normal((m, n)) @ X
+    value = largest_variance(X, w, pairs(Z))
+    seen = X[w > 0]
+    rows = np.array([a - b for a, b in itertools.combinations(Z, 2)])
+    if np.linalg.matrix_rank(seen) < np.linalg.matrix_rank(np.vstack([seen, rows])) or not w.any():
+        assert value == np.inf
+        return
+    u = np.linalg.lstsq((np.sqrt(w[w > 0])[:, None] * seen).T, rows.T, rcond=None)[0]
+    assert value == pytest.approx((u**2).sum(axis=0).max(), rel=1e-6)
+
+
+def test_a_direction_outside_the_range_is_infinite_not_dropped():
+    """The pseudo-inverse would say 2: the part along e_2 has no measurement at all."""
+    assert largest_variance(np.eye(2), np.array([0.5, 0.0]), points([[1.0, 1.0]])) == np.inf
+    assert largest_variance(np.eye(2), np.array([0.5, 0.0]), points([[1.0, 0.0]])) == pytest.approx(2)
+    assert largest_variance(np.eye(2), np.zeros(2), points([[1.0, 0.0]])) == np.inf
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: pairs([1.0, 2.0]), r"items must be a table .* got shape \(2,\)"),
+        (lambda: pairs(np.empty((0, 3))), "at least one row and one column"),
+        (lambda: pairs([[1.0, 2.0]]), "at least two items, got one"),
+        (lambda: points([[1.0], [np.nan]]), "items must be finite, got NaN or infinity in row 1"),
+        (lambda: explicit([[np.inf]]), "directions must be finite"),
+        (lambda: star([[1.0]], 0), "at least two items"),
+        (lambda: star(np.eye(3), 3), "one of the 3 items, got 3"),
+        (lambda: star(np.eye(3), 0, [1.0, 2.0]), r"expected shape \(3,\), got \(2,\)"),
+        (lambda: star(np.eye(3), 1, [1.0, 0.0, 0.0]), "positive and finite, got 0.0 for item 2"),
+        (lambda: star(np.eye(3), 1, [np.nan, 0.0, 1.0]), "got nan for item 0"),
+    ],
+)
+def test_errors(call, message):
+    with pytest.raises(InvalidDesign, match=message):
+        call()

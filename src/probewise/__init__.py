@@ -37,6 +37,8 @@ _WHERE = {
     "identify": "run",
     "Result": "result",
     "LinearEnvironment": "simulation",
+    "simulate": "simulation",
+    "Runs": "simulation",
     "ProbewiseError": "errors",
     "InvalidProblem": "errors",
     "InvalidGoal": "errors",
@@ -102,6 +104,8 @@ if TYPE_CHECKING:
     from probewise.rounding import sufficient_measurements as sufficient_measurements
     from probewise.run import identify as identify
     from probewise.simulation import LinearEnvironment as LinearEnvironment
+    from probewise.simulation import Runs as Runs
+    from probewise.simulation import simulate as simulate
     from probewise.theory import Hardness as Hardness
     from probewise.theory import gauge as gauge
     from probewise.theory import hardness as hardness

@@ -24,7 +24,8 @@ _known: ContextVar[dict[bytes, Any] | None] = ContextVar("known", default=None)
 @contextmanager
 def remembering() -> Iterator[None]:
     """Within this block, a remembered function called again with equal arguments returns what it returned before."""
-    token = _known.set({})
+    known = _known.get()
+    token = _known.set({} if known is None else known)
     try:
         yield
     finally:

@@ -1,0 +1,213 @@
+"""simulate: many runs of an algorithm against a known θ, the same whatever the number of workers."""
+
+from __future__ import annotations
+
+import platform
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from probewise.algorithms import Algorithm
+from probewise.coordinates import Array
+from probewise.design import digest, remembering
+from probewise.errors import InvalidProblem, MissingExtra
+from probewise.goal import BestItem
+from probewise.measurements import Measurements
+from probewise.problem import Problem
+from probewise.run import loop
+from probewise.simulation.environment import LinearEnvironment, Noise
+from probewise.simulation.journal import Journal, Row, described
+from probewise.simulation.table import Runs
+
+Backend = Literal["loky", "dask", "ray"]
+BACKENDS: dict[str, str] = {"loky": "parallel", "dask": "dask", "ray": "ray"}
+"""Name of a joblib back end -> extra that installs it."""
+_ALGORITHM, _OUTCOMES = 0, 1
+_CHUNKS_PER_WORKER = 8
+
+
+class Trial(NamedTuple):
+    """What one run is about."""
+
+    problem: Problem
+    """Probes and items."""
+    theta: Array
+    """(d,): the truth."""
+    algorithm: Algorithm[Any]
+    """Which may know part of the truth, if it is an oracle."""
+
+
+def simulate(
+    problem: Problem,
+    theta: ArrayLike,
+    algorithm: Algorithm[Any],
+    goal: BestItem | None = None,
+    *,
+    runs: int,
+    seed: int = 0,
+    workers: int = 1,
+    noise: Noise = "gaussian",
+    progress: Callable[[int, int], None] | None = None,
+    backend: Backend | None = None,
+    journal: str | Path | None = None,
+    budget: int | None = None,
+) -> Runs:
+    """Runs 0 … runs-1 of an algorithm on outcomes x'θ + noise, as a table with one row each.
+
+    Run r takes its numbers from streams keyed by (seed, r, round), so that 1 and many ``workers`` give the same rows.
+    ``progress(finished, runs)`` is called now and then. ``journal`` names a file in which finished runs are kept: the
+    same call goes on where an interruption, or a smaller number of runs, ended. ``backend`` is how joblib starts
+    workers: "loky" on this machine, "dask" or "ray" on a cluster that has been connected to. A run that would exceed
+    ``budget`` measurements ends without an answer.
+    """
+    trial = Trial(problem, LinearEnvironment(problem, np.asarray(theta, dtype=np.float64), noise).theta, algorithm)
+    about = {
+        "problem": digest(problem.probes, problem.items, problem.sigma, problem.cost).hex(),
+        "theta": described(trial.theta),
+        "algorithm": described(algorithm),
+    }
+    return repeat(
+        lambda run: trial, goal, about=about, runs=runs, seed=seed, workers=workers, noise=noise,
+        progress=progress, backend=backend, journal=journal, budget=budget,
+    )  # fmt: skip
+
+
+def repeat(
+    draw: Callable[[int], Trial],
+    goal: BestItem | None = None,
+    *,
+    about: dict[str, Any],
+    runs: int,
+    seed: int = 0,
+    workers: int = 1,
+    noise: Noise = "gaussian",
+    progress: Callable[[int, int], None] | None = None,
+    backend: Backend | None = None,
+    journal: str | Path | None = None,
+    budget: int | None = None,
+) -> Runs:
+    """As ``simulate``, run r being about ``draw(r)``; ``about`` is what the provenance says of it."""
+    _check(runs, seed, workers, backend)
+    goal = goal or BestItem()
+    provenance = about | {
+        "goal": described(goal),
+        "noise": noise,
+        "seed": seed,
+        "budget": budget,
+        "versions": versions(),
+    }
+    book = Journal(None if journal is None else Path(journal), provenance)
+    rows = {row["run"]: row for row in book.finished() if row["run"] < runs}
+    left = [run for run in range(runs) if run not in rows]
+
+    def work(chunk: list[int]) -> list[Row]:
+        with one_thread(), remembering():
+            return [one_run(draw(run), goal, noise, seed, run, budget) for run in chunk]
+
+    for finished in _spread(work, left, workers, backend):
+        book.append(finished)
+        rows |= {row["run"]: row for row in finished}
+        if progress is not None:
+            progress(len(rows), runs)
+    return Runs.of(rows.values(), provenance | {"runs": runs})
+
+
+def one_run(trial: Trial, goal: BestItem, noise: Noise, seed: int, run: int, budget: int | None = None) -> Row:
+    """The row of one run."""
+    problem, theta, algorithm = trial
+    environment = LinearEnvironment(problem, theta, noise)
+
+    def stream(step: int, user: int) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(run, step, user)))
+
+    def observe(counts: NDArray[np.int64], step: int) -> Measurements:
+        return environment.draw(counts, stream(step, _OUTCOMES))
+
+    began = time.perf_counter()
+    result = loop(
+        problem,
+        goal,
+        algorithm,
+        observe=observe,
+        stream=lambda step: stream(step, _ALGORITHM),
+        budget=budget,
+        keep=False,
+    )
+    seconds = time.perf_counter() - began
+    values = problem.items @ theta
+    correct = result.item is not None and bool(values.max() - values[result.item] <= goal.epsilon)
+    return {
+        "run": run,
+        "seed": seed,
+        "item": -1 if result.item is None else result.item,
+        "correct": correct,
+        "measurements": result.measurements,
+        "cost": result.cost,
+        "rounds": result.rounds,
+        "seconds": seconds,
+    }
+
+
+def versions() -> dict[str, str]:
+    """What the rows may depend on besides the settings."""
+    return {"python": platform.python_version()} | {
+        name: version(name) for name in ("probewise", "numpy", "scipy", "clarabel")
+    }
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """Linear algebra in one thread: workers already use every core, and sums come in the same order everywhere."""
+    try:
+        from threadpoolctl import threadpool_limits
+    except ImportError:
+        return nullcontext()
+    limits: AbstractContextManager[Any] = threadpool_limits(1)
+    return limits
+
+
+def _spread(
+    work: Callable[[list[int]], list[Row]], left: list[int], workers: int, backend: Backend | None
+) -> Iterator[list[Row]]:
+    """The rows of all runs, chunk by chunk, in the order in which they are finished."""
+    if workers == 1 and backend is None:
+        with one_thread(), remembering():
+            for run in left:
+                yield work([run])
+        return
+    parallel, delayed = _joblib(backend or "loky", workers)
+    size = max(1, -(-len(left) // (_CHUNKS_PER_WORKER * workers)))
+    chunks = [left[low : low + size] for low in range(0, len(left), size)]
+    yield from parallel(delayed(work)(chunk) for chunk in chunks)
+
+
+def _joblib(backend: Backend, workers: int) -> tuple[Callable[..., Iterable[list[Row]]], Callable[..., Any]]:
+    try:
+        import joblib
+
+        if backend == "ray":
+            from ray.util.joblib import register_ray
+
+            register_ray()
+        elif backend == "dask":
+            import distributed  # noqa: F401
+    except ImportError as error:
+        raise MissingExtra(
+            f"workers of the back end '{backend}' need {error.name}, which is not installed; "
+            f"install probewise[{BACKENDS[backend]}] or use 1 worker."
+        ) from None
+    with joblib.parallel_config(backend=backend, n_jobs=workers):
+        return joblib.Parallel(n_jobs=workers, return_as="generator_unordered"), joblib.delayed
+
+
+def _check(runs: int, seed: int, workers: int, backend: str | None) -> None:
+    for name, value, least in (("runs", runs, 1), ("seed", seed, 0), ("workers", workers, 1)):
+        if not isinstance(value, int) or not least <= value < 2**63:
+            raise InvalidProblem(f"{name} must be a whole number of at least {least}, got {value!r}.")
+    if backend is not None and backend not in BACKENDS:
+        raise InvalidProblem(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}.")

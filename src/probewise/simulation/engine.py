@@ -107,8 +107,7 @@ def repeat(
     left = [run for run in range(runs) if run not in rows]
 
     def work(chunk: list[int]) -> list[Row]:
-        with one_thread(), remembering():
-            return [one_run(draw(run), goal, noise, seed, run, budget) for run in chunk]
+        return [one_run(draw(run), goal, noise, seed, run, budget) for run in chunk]
 
     for finished in _spread(work, left, workers, backend):
         book.append(finished)
@@ -183,7 +182,13 @@ def _spread(
     parallel, delayed = _joblib(backend or "loky", workers)
     size = max(1, -(-len(left) // (_CHUNKS_PER_WORKER * workers)))
     chunks = [left[low : low + size] for low in range(0, len(left), size)]
-    yield from parallel(delayed(work)(chunk) for chunk in chunks)
+    yield from parallel(delayed(_alone)(work, chunk) for chunk in chunks)
+
+
+def _alone(work: Callable[[list[int]], list[Row]], chunk: list[int]) -> list[Row]:
+    """A chunk in a process of its own."""
+    with one_thread(), remembering():
+        return work(chunk)
 
 
 def _joblib(backend: Backend, workers: int) -> tuple[Callable[..., Iterable[list[Row]]], Callable[..., Any]]:

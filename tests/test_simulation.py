@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom, binomtest
+
+import probewise as pw
+from probewise.design import remembering
+from probewise.design.memory import digest, remembered
+from probewise.simulation import Runs, exact_rate
+from probewise.simulation.engine import one_run
+from probewise.simulation.table import REPEATABLE
+
+PROBLEM, THETA = pw.instances.benchmark(3, angle=0.3)
+RAGE = pw.Rage("tight")
+
+
+def simulated(**options: Any) -> Runs:
+    return pw.simulate(PROBLEM, THETA, RAGE, **({"runs": 12, "seed": 5} | options))
+
+
+@pytest.fixture(scope="module")
+def reference() -> Runs:
+    return simulated()
+
+
+def test_a_table_has_the_promised_columns(reference: Runs) -> None:
+    assert list(reference.columns) == ["run", "seed", "item", "correct", "measurements", "cost", "rounds", "seconds"]
+    assert reference["run"].tolist() == list(range(12))
+    assert set(reference["seed"]) == {5}
+    assert (reference["cost"] == reference["measurements"]).all()
+    assert (reference["correct"] == (reference["item"] == 0)).all()
+    assert (reference["seconds"] > 0).all()
+    with pytest.raises(pw.InvalidTable, match="got 'colour'"):
+        reference["colour"]
+
+
+def test_mean_and_standard_error(reference: Runs) -> None:
+    n = reference["measurements"]
+    assert reference.mean("measurements") == pytest.approx(sum(n) / 12)
+    assert reference.standard_error("measurements") == pytest.approx(np.std(n, ddof=1) / 12**0.5)
+    assert np.isnan(simulated(runs=1).standard_error("rounds"))
+
+
+@pytest.mark.parametrize("workers", [2, 3])
+def test_workers_do_not_matter(reference: Runs, workers: int) -> None:
+    assert simulated(workers=workers).digest == reference.digest
+
+
+def test_dask_workers_do_not_matter(reference: Runs) -> None:
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster):
+        assert simulated(workers=2, backend="dask").digest == reference.digest
+
+
+def test_back_ends_that_are_missing_or_unknown() -> None:
+    with pytest.raises(pw.InvalidProblem, match="backend must be one of loky, dask, ray, got 'threads'"):
+        simulated(backend="threads")
+    try:
+        import ray  # type: ignore[import-not-found, unused-ignore]  # noqa: F401
+    except ImportError:
+        with pytest.raises(pw.MissingExtra, match=r"install probewise\[ray\] or use 1 worker"):
+            simulated(backend="ray")
+
+
+@pytest.mark.parametrize(("option", "value"), [("runs", 0), ("seed", -1), ("workers", 0), ("runs", 2.5)])
+def test_bad_numbers_are_refused(option: str, value: Any) -> None:
+    with pytest.raises(pw.InvalidProblem, match=f"{option} must be a whole number of at least .*, got {value}"):
+        simulated(**{option: value})
+
+
+def test_seeds_and_runs_have_streams_of_their_own(reference: Runs) -> None:
+    assert simulated(seed=6).digest != reference.digest
+    assert np.unique(reference["measurements"]).size > 1
+    # a run does not depend on the runs before it
+    row = one_run((PROBLEM, THETA, RAGE), pw.BestItem(), "gaussian", 5, 7)
+    assert [row[name] for name in REPEATABLE] == [reference[name][7] for name in REPEATABLE]
+
+
+def test_a_budget_ends_runs_without_an_answer() -> None:
+    runs = simulated(budget=10)
+    assert set(runs["item"]) == {-1}
+    assert runs.error_rate().value == 1.0
+    assert (runs["measurements"] <= 10).all()
+
+
+def test_an_item_within_epsilon_is_correct() -> None:
+    goal = pw.BestItem(epsilon=10.0)
+    assert pw.simulate(PROBLEM, THETA, RAGE, goal, runs=5).error_rate().errors == 0
+
+
+def test_progress_is_reported() -> None:
+    heard: list[tuple[int, int]] = []
+    simulated(runs=3, progress=lambda done, total: heard.append((done, total)))
+    assert heard == [(1, 3), (2, 3), (3, 3)]
+
+
+class Interruption(Exception):
+    pass
+
+
+@pytest.mark.parametrize("cut", [0, 4])
+def test_an_interrupted_simulation_goes_on(tmp_path: Path, reference: Runs, cut: int, monkeypatch: Any) -> None:
+    journal = tmp_path / "runs.jsonl"
+
+    def interrupt(done: int, total: int) -> None:
+        if done == 5:
+            raise Interruption
+
+    with pytest.raises(Interruption):
+        simulated(journal=journal, progress=interrupt)
+    lines = journal.read_text().splitlines(keepends=True)
+    assert len(lines) == 6
+    if cut:  # the interruption came in the middle of a line
+        journal.write_text("".join(lines)[:-cut])
+    redone: list[int] = []
+    import probewise.simulation.engine as engine
+
+    def spied(trial: Any, goal: Any, noise: Any, seed: int, run: int, budget: Any) -> Any:
+        redone.append(run)
+        return one_run(trial, goal, noise, seed, run, budget)
+
+    monkeypatch.setattr(engine, "one_run", spied)
+    resumed = simulated(journal=journal)
+    assert redone == list(range(4 if cut else 5, 12))
+    assert resumed.digest == reference.digest
+    simulated(journal=journal)
+    assert len(redone) == 12 - (4 if cut else 5)
+
+
+def test_a_journal_of_other_settings_is_refused(tmp_path: Path) -> None:
+    journal = tmp_path / "runs.jsonl"
+    simulated(runs=1, journal=journal)
+    simulated(runs=2, journal=journal)
+    with pytest.raises(pw.InvalidTable, match=r"begun with other settings \(noise, seed\); remove it or name another"):
+        simulated(runs=1, journal=journal, seed=6, noise="rademacher")
+    journal.write_text("run,seed\n")
+    with pytest.raises(pw.InvalidTable, match="is no journal of runs"):
+        simulated(runs=1, journal=journal)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("seconds", [False, True])
+def test_files_are_read_back(tmp_path: Path, reference: Runs, ending: str, seconds: bool) -> None:
+    path = tmp_path / f"runs.{ending}"
+    reference.write(path, seconds=seconds)
+    read = Runs.read(path)
+    assert read.digest == reference.digest
+    assert read.provenance == json.loads(json.dumps(reference.provenance))
+    np.testing.assert_array_equal(read["seconds"], reference["seconds"] if seconds else np.full(12, np.nan))
+
+
+def test_the_same_seed_gives_the_same_files(tmp_path: Path, reference: Runs) -> None:
+    for name in ("a", "b"):
+        simulated(workers=1 + (name == "b")).write(tmp_path / f"{name}.csv")
+    for ending in ("csv", "json"):
+        assert (tmp_path / f"a.{ending}").read_bytes() == (tmp_path / f"b.{ending}").read_bytes()
+    settings_of = json.loads((tmp_path / "a.json").read_text())
+    assert settings_of["algorithm"]["kind"] == "Rage"
+    assert settings_of["seed"] == 5
+    assert {"probewise", "numpy", "python"} <= set(settings_of["versions"])
+
+
+def test_files_of_other_kinds_are_refused(tmp_path: Path, reference: Runs) -> None:
+    with pytest.raises(pw.InvalidTable, match=r"written as \.csv or \.parquet"):
+        reference.write(tmp_path / "runs.xlsx")
+
+
+def test_frames(reference: Runs) -> None:
+    assert reference.to_pandas()["measurements"].tolist() == reference["measurements"].tolist()
+    assert reference.to_polars()["correct"].to_list() == reference["correct"].tolist()
+
+
+@given(st.integers(1, 400), st.data())
+@settings(max_examples=40)
+def test_the_interval_of_the_error_rate_is_exact(runs: int, data: Any) -> None:
+    errors = data.draw(st.integers(0, runs))
+    rate = exact_rate(errors, runs, 0.95)
+    expected = binomtest(errors, runs).proportion_ci(0.95)
+    assert (rate.low, rate.high) == pytest.approx((expected.low, expected.high), abs=1e-9)
+    assert rate.value == errors / runs
+
+
+def test_the_interval_covers() -> None:
+    runs, truth = 50, 0.07
+    covered = [k for k in range(runs + 1) if exact_rate(k, runs).low <= truth <= exact_rate(k, runs).high]
+    assert binom.pmf(covered, runs, truth).sum() >= 0.99
+
+
+def test_memory_changes_nothing_and_saves_work() -> None:
+    calls: list[int] = []
+
+    @remembered
+    def square(x: np.ndarray[Any, Any], *, shift: float = 0.0) -> float:
+        calls.append(1)
+        return float(x @ x) + shift
+
+    x = np.arange(3.0)
+    assert square(x) == square(x.copy()) == 5.0
+    assert len(calls) == 2
+    with remembering():
+        assert [square(x), square(x.copy()), square(x, shift=1.0), square(x + 1)] == [5.0, 5.0, 6.0, 14.0]
+        with remembering():
+            assert square(x) == 5.0
+    assert len(calls) == 5
+    square(x)
+    assert len(calls) == 6
+
+
+def test_digests_tell_shapes_and_directions_apart() -> None:
+    z = np.eye(4)
+    values = [
+        z,
+        z.reshape(2, 8),
+        z.astype(np.float32),
+        [z],
+        pw.pairs(z),
+        pw.points(z),
+        pw.star(z, 0),
+        "z",
+        1,
+        1.0,
+        None,
+    ]
+    assert len({digest(value) for value in values}) == len(values)
+    assert digest(pw.pairs(z)) == digest(pw.pairs(z.copy()))

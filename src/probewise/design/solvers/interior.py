@@ -61,7 +61,7 @@ def solve(probes: Array, directions: Array, *, tol: float) -> Restricted:
                 point = point.moved(step, min(1.0, _BACK_OFF * point.room(step)))
             if not point.finite:
                 break
-            local = _local(probes, directions, point.amounts, gap)
+            local = _local(probes, directions, point.amounts, best.gap)
         except np.linalg.LinAlgError:
             break
     return best

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +24,10 @@ STATIC, ORACLE = "#D55E00", "#0072B2"
 
 BARS = 30
 """Probes that a picture of a design names; the rest is summed up in a line."""
-FORMATS = (".png", ".svg", ".pdf")
+FORMATS = {".png": "Creation Time", ".svg": "Date", ".pdf": "CreationDate"}
+"""Ending of a file -> its field for the date, which is left out."""
 
-_STYLE = {
+_STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 10,
     "text.color": INK,
@@ -45,32 +47,35 @@ _STYLE = {
 
 
 def save(figure: Figure, *paths: Path) -> None:
-    """Write a figure to each path, in the format that its ending names."""
+    """Write a figure to each path, in the format that its ending names; the same figure gives the same bytes."""
     for path in paths:
         if path.suffix.casefold() not in FORMATS:
-            raise InvalidDesign(f"pictures are written as {', '.join(FORMATS)}, got the name {path}; change its ending.")
-    for path in paths:
-        undated = {"CreationDate": None} if path.suffix.casefold() == ".pdf" else {"Date": None}
-        metadata = None if path.suffix.casefold() == ".png" else undated
-        figure.savefig(path, dpi=160, facecolor="white", metadata=metadata)
+            raise InvalidDesign(f"pictures are written as {', '.join(FORMATS)}, got the name {path}; change its end.")
+    with _style():
+        for path in paths:
+            undated: dict[str, Any] = {FORMATS[path.suffix.casefold()]: None}
+            figure.savefig(path, dpi=160, facecolor="white", metadata=undated)
 
 
 def draw_design(problem: Problem, design: Design) -> Figure:
-    """The weights of a design as bars, largest first, with value and certificate in the title."""
+    """The weights of a design as bars, largest first, with its certificate."""
     order = np.argsort(-design.weights, kind="stable")[: min(BARS, design.support.size)]
     weights, rest = design.weights[order], design.support.size - order.size
-    figure = _figure(7.0, 1.5 + 0.24 * order.size)
-    axes = figure.add_subplot()
-    axes.barh(range(order.size), weights, height=0.62, color=ORACLE)
-    for row, weight in enumerate(weights):
-        axes.annotate(f"{weight:.3g}", (weight, row), (4, 0), textcoords="offset points", va="center", fontsize=9)
-    axes.set_yticks(range(order.size), [_short(problem.probe_names[i]) for i in order])
-    axes.set_ylim(order.size - 0.4, -0.6)
-    _bare(axes)
-    tail = f"{rest} more probes share {1.0 - weights.sum():.2g}\n" if rest > 0 else ""
-    figure.suptitle(f"{design.support.size} of {problem.n_probes} probes are worth measuring", x=0.02, ha="left")
     value = f"value {design.value:.5g}, no design is below {design.lower:.5g} (gap {design.gap:.1e})"
-    figure.supxlabel(f"{tail}share of the measurements · {value}", x=0.02, ha="left", fontsize=9, color=FAINT)
+    with _style():
+        figure = _figure(7.0, 1.5 + 0.24 * order.size)
+        axes = figure.add_subplot()
+        axes.barh(range(order.size), weights, height=0.62, color=ORACLE)
+        for row, weight in enumerate(weights):
+            axes.annotate(f"{weight:.3g}", (weight, row), (4, 0), textcoords="offset points", va="center", fontsize=9)
+        axes.set_yticks(range(order.size), [_short(problem.probe_names[i]) for i in order])
+        axes.set_ylim(order.size - 0.4, -0.6)
+        axes.spines[["bottom", "left"]].set_visible(False)
+        axes.xaxis.set_visible(False)
+        axes.tick_params(axis="y", length=0)
+        tail = f"{rest} more probes share {1.0 - weights.sum():.2g}\n" if rest > 0 else ""
+        figure.suptitle(f"{design.support.size} of {problem.n_probes} probes are measured", x=0.02, ha="left")
+        figure.supxlabel(f"{tail}share of the measurements · {value}", x=0.02, ha="left", fontsize=9, color=FAINT)
     return figure
 
 
@@ -79,17 +84,16 @@ def draw_demo(problem: Problem, hardness: Hardness, static: Design, needs: tuple
 
     ``needs`` holds, for the static design and for that of ``hardness``, one variance/gap² per item (m,).
     """
-    figure = _figure(13.0, 5.4)
-    grid = figure.add_gridspec(2, 3, width_ratios=(0.62, 1.0, 1.0))
-    _draw_twins(figure.add_subplot(grid[:, 0]), problem, hardness)
-    upper = figure.add_subplot(grid[0, 1])
-    lower = figure.add_subplot(grid[1, 1], sharex=upper, sharey=upper)
-    _draw_shares(upper, problem, hardness, static.weights, STATIC)
-    _draw_shares(lower, problem, hardness, hardness.design.weights, ORACLE)
-    upper.set_title("Where the measurements go")
-    upper.text(0, 0.97, "static design: all comparisons alike", color=STATIC, va="top")
-    lower.text(0, 0.97, "oracle design: knows the best item", color=ORACLE, va="top")
-    _draw_needs(figure.add_subplot(grid[:, 2]), problem, hardness, needs)
+    with _style():
+        figure = _figure(13.0, 5.4)
+        grid = figure.add_gridspec(2, 3, width_ratios=(0.62, 1.0, 1.0))
+        _draw_twins(figure.add_subplot(grid[:, 0]), problem, hardness)
+        upper = figure.add_subplot(grid[0, 1])
+        lower = figure.add_subplot(grid[1, 1], sharex=upper, sharey=upper)
+        _draw_shares(upper, problem, hardness, static.weights, STATIC, "static design,\nfor all comparisons")
+        _draw_shares(lower, problem, hardness, hardness.design.weights, ORACLE, "oracle design,\nknows the best item")
+        upper.set_title("Where the measurements go")
+        _draw_needs(figure.add_subplot(grid[:, 2]), problem, hardness, needs)
     return figure
 
 
@@ -97,31 +101,33 @@ def _draw_twins(axes: Axes, problem: Problem, hardness: Hardness) -> None:
     """The best item and its nearest rival, in the plane of the two probes that they are made of."""
     up, across, rival = _plane(problem, hardness)
     z, twin = problem.items[hardness.best][[across, up]], problem.items[rival][[across, up]]
-    gap = float(hardness.gaps[rival])
-    for item, end, side in ((hardness.best, z, -1), (rival, twin, 1)):
-        arrow = {"arrowstyle": "-|>", "color": INK, "shrinkA": 0, "shrinkB": 0, "lw": 1.5}
+    for item, end, shift in ((hardness.best, z, -5), (rival, twin, 18)):
+        arrow: dict[str, Any] = {"arrowstyle": "-|>", "color": INK, "shrinkA": 0, "shrinkB": 0, "lw": 1.5}
         axes.annotate("", end, (0, 0), arrowprops=arrow)
-        place = {"textcoords": "offset points", "va": "center", "ha": "right" if side < 0 else "left"}
-        axes.annotate(problem.item_names[item], end, (7 * side, -8), **place)
-    axes.hlines([z[1], twin[1]], [z[0], twin[0]], 0.27, color=FAINT, lw=0.8, ls=(0, (3, 2)))
-    axes.text(0.28, 0.5 * (z[1] + twin[1]), f"their values under θ\ndiffer by {gap:.3f}", va="center", fontsize=9)
-    axes.vlines([z[0], twin[0]], 0, [z[1], twin[1]], color=FAINT, lw=0.8, ls=(0, (1, 2)))
-    axes.annotate("", (twin[0], -0.05), (z[0], -0.05), arrowprops={"arrowstyle": "-", "color": ORACLE, "lw": 3.0})
-    name = problem.probe_names[across]
-    axes.text(twin[0] + 0.03, -0.05, f"probe {name} sees a\ndifference of {twin[0] - z[0]:.3f}", va="top", fontsize=9, color=ORACLE)
-    axes.set(xlim=(-0.12, 0.62), ylim=(-0.16, 1.06), aspect="equal")
+        place: dict[str, Any] = {"textcoords": "offset points", "va": "center", "ha": "right" if shift < 0 else "left"}
+        axes.annotate(problem.item_names[item], 0.6 * end, (shift, 0), **place)
+    values = f"probe {problem.probe_names[up]} sees a\ndifference of {z[1] - twin[1]:.3f}"
+    axes.hlines([z[1], twin[1]], [z[0], twin[0]], 0.22, color=FAINT, lw=0.8)
+    axes.text(0.24, 0.5 * (z[1] + twin[1]), values, va="center", fontsize=9)
+    apart = f"probe {problem.probe_names[across]} sees a\ndifference of {twin[0] - z[0]:.3f}"
+    axes.vlines([z[0], twin[0]], -0.05, [0.0, twin[1]], color=FAINT, lw=0.8)
+    axes.hlines(-0.05, z[0], twin[0], color=INK, lw=3.0)
+    axes.text(twin[0] + 0.03, -0.05, apart, va="center", fontsize=9)
+    axes.set(xlim=(-0.08, 0.64), ylim=(-0.12, 1.04), aspect="equal", anchor="NW")
     axes.set_title("Two items nearly tie")
     axes.axis("off")
 
 
-def _draw_shares(axes: Axes, problem: Problem, hardness: Hardness, weights: Array, colour: str) -> None:
+def _draw_shares(axes: Axes, problem: Problem, hardness: Hardness, weights: Array, colour: str, text: str) -> None:
     """Weights of all probes as bars, with the numbers of the two probes that the nearly tied items are made of."""
-    axes.bar(range(weights.size), weights, width=0.72, color=colour)
+    left = np.arange(weights.size) - 0.36
+    axes.bar(left, weights, width=0.72, align="edge", color=colour)
     named = sorted(_plane(problem, hardness)[:2])
     for i in named:
-        axes.annotate(f"{weights[i]:.1%}", (i, weights[i]), (0, 3), textcoords="offset points", ha="center", fontsize=9)
+        axes.annotate(f"{weights[i]:.1%}", (left[i], weights[i]), (0, 3), textcoords="offset points", fontsize=9)
+    axes.text(left[0], 0.62, text, color=colour, va="center", linespacing=1.4)
     axes.set_xticks([*named, weights.size - 1], [problem.probe_names[i] for i in (*named, weights.size - 1)])
-    axes.set_ylim(0, 1.0)
+    axes.set_ylim(0, 1.06)
     axes.spines["left"].set_visible(False)
     axes.yaxis.set_visible(False)
     axes.tick_params(axis="x", length=0)
@@ -129,21 +135,28 @@ def _draw_shares(axes: Axes, problem: Problem, hardness: Hardness, weights: Arra
 
 def _draw_needs(axes: Axes, problem: Problem, hardness: Hardness, needs: tuple[Array, Array]) -> None:
     """One row per comparison with the best item, from what it needs under one design to the other."""
-    order = np.delete(np.argsort(hardness.gaps, kind="stable"), 0)
+    order = np.argsort(hardness.gaps, kind="stable")[1:]
     rows = np.arange(order.size)
     static, oracle = needs[0][order], needs[1][order]
     axes.hlines(rows, static, oracle, color="#d0d0d0", lw=2, zorder=1)
-    axes.scatter(static, rows, s=34, color=STATIC, zorder=2)
-    axes.scatter(oracle, rows, s=34, color=ORACLE, zorder=2)
-    axes.axvline(oracle.max(), color=ORACLE, lw=0.8, ls=(0, (3, 2)), zorder=0)
-    for value, colour in ((static[0], STATIC), (oracle[0], ORACLE)):
-        text = {"textcoords": "offset points", "ha": "center", "color": colour, "fontsize": 9}
-        axes.annotate(f"{value:,.0f}", (value, 0), (0, 8), **text)
-    axes.set_yticks(rows, [problem.item_names[i] for i in order], fontsize=8)
+    for values, colour in ((static, STATIC), (oracle, ORACLE)):
+        axes.scatter(values, rows, s=34, color=colour, zorder=2)
+        place: dict[str, Any] = {"textcoords": "offset points", "ha": "center", "color": colour, "fontsize": 9}
+        axes.annotate(f"{values[0]:,.0f}", (values[0], 0), (0, 8), **place)
+    best = problem.item_names[hardness.best]
+    gain = (
+        f"The {order.size - 1} others differ from {best} by {hardness.gaps[order[1]]:.2g}\n"
+        "or more. The static design knows\nthem far better than it must; the\noracle spreads the effort so that\n"
+        f"none lags behind, and needs\n{static.max() / oracle.max():.0f} times fewer measurements."
+    )
+    axes.text(1.45 * oracle.max(), 0.5 * order.size, gain, va="center", fontsize=9.5, linespacing=1.5)
+    axes.set_yticks(rows, [problem.item_names[i] for i in order], fontsize=8.5)
     axes.set_ylim(order.size - 0.5, -1.2)
     axes.set_xscale("log")
-    axes.set_xlabel("measurements needed: variance / gap²")
-    axes.set_title(f"What each comparison with {problem.item_names[hardness.best]} needs")
+    axes.minorticks_off()
+    axes.xaxis.set_major_formatter("{x:,.0f}")
+    axes.set_xlabel("measurements needed, in proportion: variance / gap²")
+    axes.set_title(f"What each comparison with {best} needs")
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
 
@@ -156,22 +169,21 @@ def _plane(problem: Problem, hardness: Hardness) -> tuple[int, int, int]:
     return up, across, rival
 
 
-def _figure(width: float, height: float) -> Figure:
-    """An empty figure in the common style."""
+def _style() -> AbstractContextManager[object]:
+    """The common style, for drawing and for writing: ticks are made only when a figure is written."""
     try:
         import matplotlib
-        from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtra("pictures need matplotlib; install probewise[plot], or leave the picture out.") from None
-    matplotlib.rcParams.update(_STYLE)
-    return Figure(figsize=(width, height), layout="constrained")
+    return matplotlib.rc_context(_STYLE)
 
 
-def _bare(axes: Any) -> None:
-    """No frame and no horizontal scale: the bars carry their numbers."""
-    axes.spines[["bottom", "left"]].set_visible(False)
-    axes.xaxis.set_visible(False)
-    axes.tick_params(axis="y", length=0)
+def _figure(width: float, height: float) -> Figure:
+    """An empty figure, laid out without overlaps."""
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+    return Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.08, wspace=0.03))
 
 
 def _short(name: str) -> str:

@@ -20,8 +20,8 @@ COMMANDS = (
 )
 """A module of this folder for each, with a click command called ``command``."""
 
-SUCCESS, NO, BAD_INPUT = 0, 1, 2
-"""Exit codes: done; it ran and the answer is no; the input is at fault."""
+SUCCESS, BAD_INPUT, INTERRUPTED = 0, 2, 130
+"""Exit codes, beside 1 of a command that ran and whose answer is no."""
 
 
 @final
@@ -36,10 +36,10 @@ class Skin(click.Group):
         try:
             code = click.Group.main(self, *args, **{**extra, "standalone_mode": False})
         except click.Abort:
-            _fail("interrupted.")
+            _fail("interrupted.", INTERRUPTED)
         except click.UsageError as error:
-            where = error.ctx.command_path if error.ctx else "probewise"
-            _fail(f"{error.format_message().rstrip('.')}; see {where} --help.")
+            said, where = error.format_message(), error.ctx.command_path if error.ctx else "probewise"
+            _fail(f"{said}{'' if said.endswith(('.', '?')) else '.'} See {where} --help.")
         except ProbewiseError as error:
             _fail(str(error))
         except OSError as error:
@@ -51,9 +51,9 @@ class Skin(click.Group):
         return list(self.commands)
 
 
-def _fail(sentence: str) -> NoReturn:
+def _fail(sentence: str, code: int = BAD_INPUT) -> NoReturn:
     click.echo(f"Error: {sentence}", err=True)
-    sys.exit(BAD_INPUT)
+    sys.exit(code)
 
 
 @click.group(

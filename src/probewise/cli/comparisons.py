@@ -9,7 +9,7 @@ from probewise.coordinates import Array, coordinates
 
 
 def needs(problem: pw.Problem, hardness: pw.Hardness, weights: Array) -> Array:
-    """(m,): (cost·w) ‖z_* - z‖²_{A(w)⁻¹} / Δ(z)² for every item, 0 for the best; its largest entry is ψ of ``weights``."""
+    """(m,): (cost·w) ‖z_* - z‖²_{A(w)⁻¹} / Δ(z)² for every item z, 0 for the best; at the optimum ψ* is the largest."""
     support = np.flatnonzero(weights)
     # in these coordinates A(w) is the number of support points times the identity
     measured = coordinates(problem.scaled_probes[support] * np.sqrt(weights[support, None]))

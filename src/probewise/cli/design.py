@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
@@ -46,7 +47,8 @@ def command(
     """Which probes to measure, and in which shares.
 
     The answer is a design: a weight for each probe, its share of the measurements. It comes with a proved lower
-    bound that no design can beat, so that you know how close to the optimum it is.
+    bound that no design can beat, so that you know how close to the optimum it is. Without --items, the probes
+    themselves are compared.
 
     \b
     Example
@@ -64,30 +66,34 @@ def command(
 
         figures.save(figures.draw_design(problem, design), plot)
     if as_json:
-        output.print_json(
-            {
-                "criterion": criterion.criterion,
-                "reference": criterion.reference,
-                "n_probes": problem.n_probes,
-                "n_items": problem.n_items,
-                "dimension": problem.dimension,
-                "solver": design.solver,
-                "tol": design.tol,
-                "converged": design.converged,
-                "value": design.value,
-                "lower": design.lower,
-                "gap": design.gap,
-                "support": len(rows),
-                "weights": [dict(zip(COLUMNS, row, strict=True)) for row in rows],
-                "out": out,
-                "plot": plot,
-            }
-        )
+        content = _record(problem, criterion, design) | {
+            "weights": output.records(COLUMNS, rows),
+            "out": out,
+            "plot": plot,
+        }
+        output.print_json(content)
     else:
         _report(problem, criterion, design, costly=source.cost_column is not None)
-        for path in filter(None, (out, plot)):
-            output.say(f"Written: {path}")
+        output.written(out, plot)
     context.exit(0 if design.converged else 1)
+
+
+def _record(problem: pw.Problem, criterion: Criterion, design: pw.Design) -> dict[str, Any]:
+    """What --json says besides the weights."""
+    return {
+        "criterion": criterion.criterion,
+        "reference": criterion.reference,
+        "n_probes": problem.n_probes,
+        "n_items": problem.n_items,
+        "dimension": problem.dimension,
+        "solver": design.solver,
+        "tol": design.tol,
+        "converged": design.converged,
+        "value": design.value,
+        "lower": design.lower,
+        "gap": design.gap,
+        "support": design.support.size,
+    }
 
 
 def solve(problem: pw.Problem, criterion: Criterion, tol: float, solver: str, small_support: bool) -> pw.Design:
@@ -138,6 +144,7 @@ def _report(problem: pw.Problem, criterion: Criterion, design: pw.Design, *, cos
     )
     if not design.converged:
         output.say(
-            f"The gap is above {design.tol:g}: a better design may exist, of value {output.number(design.lower)} at best.",
+            f"The gap is above {design.tol:g}: there may be a better design, of value {output.number(design.lower)} "
+            "at best.",
             style="yellow",
         )

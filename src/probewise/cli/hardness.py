@@ -33,7 +33,7 @@ def command(
     Supposes that the value of an item is its features times theta, and that a method errs with probability at most
     delta, whatever the truth. Its difficulty is ψ*: the least, over designs, of the largest squared ratio of standard
     error to gap. THETA is one number per feature, in the order of the columns, or a table with one row and a column
-    per feature, or with the columns feature and value.
+    per feature, or with the columns feature and value. Without --items, the probes themselves are compared.
 
     \b
     Example
@@ -62,17 +62,17 @@ def command(
                 "lower_bound": bounds[0],
                 "kl_lower_bound": bounds[1],
                 "paper_lower_bound": bounds[2],
-                "items": [{"item": name, "gap": gap, "need": need} for name, gap, need in comparisons],
-                "weights": [dict(zip(COLUMNS, row, strict=True)) for row in rows],
+                "items": output.records(("item", "gap", "need"), comparisons),
+                "weights": output.records(COLUMNS, rows),
                 "out": out,
             }
         )
     else:
-        _report(best, found, comparisons, bounds, delta)
+        costly = source.cost_column is not None
+        _report(best, found, comparisons, bounds, delta, costly=costly)
         output.title("Where an oracle that knows theta would measure")
-        print_weights(rows, costly=source.cost_column is not None)
-        if out is not None:
-            output.say(f"Written: {out}")
+        print_weights(rows, costly=costly)
+        output.written(out)
     context.exit(0 if found.design.converged else 1)
 
 
@@ -113,29 +113,32 @@ def _report(
     comparisons: list[tuple[str, float, float]],
     bounds: tuple[float, float, float],
     delta: float,
+    *,
+    costly: bool,
 ) -> None:
     output.title(f"The best item under theta is '{best}'")
     cells = [(name, output.number(gap), output.number(need)) for name, gap, need in comparisons]
     output.table(("item", f"gap to '{best}'", "variance / gap²"), cells, bars=[need for *_, need in comparisons])
+    least = f"proved at least {output.number(found.psi_lower)}"
     output.facts(
         [
-            (
-                "ψ*",
-                output.number(found.psi),
-                f"largest variance / gap², proved at least {output.number(found.psi_lower)}",
-            ),
+            ("ψ*", output.number(found.psi), f"the hardest variance / gap² under the best design, {least}"),
             (
                 "lower bound",
-                output.number(round(bounds[0])),
-                f"measurements or cost expected, 2ψ*·log(1/2.4δ), δ = {delta:g}",
+                f"{bounds[0]:,.1f}",
+                f"expected {'cost' if costly else 'measurements'} at least: 2ψ*·log(1/2.4δ), δ = {delta:g}",
             ),
-            ("sharper", output.number(round(bounds[1])), "2ψ*·kl(δ, 1-δ), equally true"),
-            ("as printed", output.number(round(bounds[2])), "half of the first: the paper's Theorem 1 lost a factor 2"),
+            ("sharper", f"{bounds[1]:,.1f}", "2ψ*·kl(δ, 1-δ), equally true"),
+            (
+                "as printed",
+                f"{bounds[2]:,.1f}",
+                "ψ*·log(1/2.4δ), in Theorem 1 of the paper: half of what its proof gives",
+            ),
         ]
     )
     output.say(
-        "No method that errs with probability at most "
-        f"{delta:g} on every theta needs fewer on average, if noise is Gaussian and this theta is the truth."
+        f"No method that errs with probability at most {delta:g}, whatever the truth, gets by with less on average, if "
+        "noise is Gaussian and the truth is this theta."
     )
     if not found.design.converged:
         output.say(f"ψ* is known to a relative gap of {found.design.gap:.1e} only.", style="yellow")

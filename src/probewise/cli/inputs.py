@@ -44,8 +44,8 @@ class Source:
     def problem(self) -> pw.Problem:
         """Probes and items."""
         table, given = self._probes()
-        items = table if self.items is None else self._features(read_table(self.items))
-        return pw.Problem(table, items if self.items else None, id_column=self.id_column, **given)
+        items = None if self.items is None else self._features(read_table(self.items))
+        return pw.Problem(table, items, id_column=self.id_column, **given)
 
     def measured(self) -> pw.Problem:
         """Probes and, unless a table of items is given, one item only: nothing to compare, so nothing to refuse."""
@@ -53,8 +53,8 @@ class Source:
             return self.problem()
         table, given = self._probes()
         rows = table.labelled(self.id_column)
-        names = {"probe_names": rows.rows, "feature_names": rows.features}
-        return pw.Problem(rows.values, rows.values[:1], **names, **given)
+        given |= {"probe_names": rows.rows, "feature_names": rows.features}
+        return pw.Problem(rows.values, rows.values[:1], **given)
 
     def _probes(self) -> tuple[Table, dict[str, Any]]:
         """The features of the probes, and their noise and cost."""
@@ -108,9 +108,7 @@ _SOURCE = (
     click.option(
         "--probes", type=FILE, required=True, help="Table of what can be measured: one row each, a column per feature."
     ),
-    click.option(
-        "--items", type=FILE, help="Table of what is to be compared, with the same features. Default: probes."
-    ),
+    click.option("--items", type=FILE, help="Table of what is to be compared, with the same features as the probes."),
     click.option(
         "--id-column", metavar="NAME", help="Column with the names. Default: 'id', or the only column of text."
     ),
@@ -158,6 +156,7 @@ def _packed(
         parts = {field.name: values.pop(field.name) for field in fields(kind)}
         return function(**values, **{name: kind(**parts)})
 
+    command: Command = packed
     for option in reversed(options):
-        packed = option(packed)
-    return packed
+        command = option(command)
+    return command

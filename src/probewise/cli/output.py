@@ -43,27 +43,33 @@ def working(task: str, *, quiet: bool) -> AbstractContextManager[object]:
 
 
 def title(text: str) -> None:
-    """A heading."""
-    show(Text(text, style="bold"))
+    """A heading with a blank line below."""
+    show(Padding(Text(text, style="bold"), (0, 0, 1, 0)))
 
 
 def say(sentence: str, *, style: str = "") -> None:
-    """A sentence on its own, wrapped at words."""
-    show(Text(sentence, style=style))
+    """A sentence on its own, wrapped at words, with a blank line below."""
+    show(Padding(Text(sentence, style=style), (0, 0, 1, 0)))
+
+
+def written(*paths: Path | None) -> None:
+    """Which files were written, one per line."""
+    for path in filter(None, paths):
+        click.echo(f"Written: {path}")
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, bars: Sequence[float] | None = None) -> None:
     """The first rows of a table, the first column to the left and numbers to the right, with bars if given."""
-    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="dim")
+    drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim")
     for place, name in enumerate(header):
         drawn.add_column(name, justify="right" if place else "left", overflow="fold", no_wrap=bool(place))
     if bars is not None:
-        drawn.add_column("")
+        drawn.add_column("", overflow="crop", no_wrap=True)
     longest = max(bars, default=1.0) if bars is not None else 1.0
     for place, row in enumerate(rows[:ROWS]):
         bar = [] if bars is None else [Text("█" * round(_BAR * bars[place] / longest), style="blue")]
         drawn.add_row(*(Text(cell) for cell in row), *bar)
-    show(Padding(drawn, (0, 0, 0, 1)))
+    show(Padding(drawn, (0, 0, 1, 1)))
     if len(rows) > ROWS:
         say(f"and {len(rows) - ROWS} more, which --json lists.", style="dim")
 
@@ -88,6 +94,11 @@ def number(value: float) -> str:
         text = f"{value:,.{min(6, max(0, 5 - size))}f}"
         return text.rstrip("0").rstrip(".") if "." in text else text
     return f"{value:.3g}"
+
+
+def records(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[dict[str, object]]:
+    """Rows of a table as JSON has them."""
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def print_json(content: dict[str, Any]) -> None:

@@ -59,6 +59,8 @@ def command(
 
     Exit code 1: these counts leave a comparison undetermined; N is too small.
     """
+    if source.items is None and criterion.criterion != "pairs":
+        raise click.UsageError("--criterion is about items; give --items too")
     problem = source.measured()
     weights = read_weights(design, problem)
     with output.working("Rounding", quiet=as_json):
@@ -68,7 +70,6 @@ def command(
     error = None if directions is None else _standard_error(problem, plan, criterion)
     rows = _rows(problem, plan)
     output.write_csv(out, COLUMNS, rows)
-    cost = float(plan.counts @ problem.cost)
     if as_json:
         output.print_json(
             {
@@ -78,25 +79,14 @@ def command(
                 "inflation": inflation,
                 "guarantee": plan.guarantee,
                 "standard_error": error,
-                "cost": cost,
-                "counts": [dict(zip(COLUMNS, row, strict=True)) for row in rows],
+                "cost": float(plan.counts @ problem.cost),
+                "counts": output.records(COLUMNS, rows),
                 "out": out,
             }
         )
     else:
-        output.title(f"{plan.n} measurements of {len(rows)} probes, by {plan.method} rounding")
-        output.table(COLUMNS, [(p, str(c), f"{w:.4f}") for p, c, w in rows], bars=[c for _, c, _ in rows])
-        about = "all directions" if directions is None else criterion.phrase
-        facts = [
-            ("inflation", output.number(inflation), f"of the largest variance, over {about}"),
-            ("guarantee", output.number(plan.guarantee), "proved bound on it, whatever is compared"),
-        ]
-        if source.cost_column is not None:
-            facts.append(("cost", output.number(cost), "of these measurements"))
-        output.facts(facts)
-        _conclude(criterion, inflation, error)
-        if out is not None:
-            output.say(f"Written: {out}")
+        _report(problem, plan, rows, criterion if source.items else None, inflation, error)
+        output.written(out)
     context.exit(0 if math.isfinite(inflation) else 1)
 
 
@@ -131,8 +121,26 @@ def _rows(problem: pw.Problem, plan: pw.Allocation) -> list[tuple[str, int, floa
     return [(problem.probe_names[i], int(plan.counts[i]), float(plan.weights[i])) for i in order]
 
 
-def _conclude(criterion: Criterion, inflation: float, error: float | None) -> None:
+def _report(
+    problem: pw.Problem,
+    plan: pw.Allocation,
+    rows: list[tuple[str, int, float]],
+    criterion: Criterion | None,
+    inflation: float,
+    error: float | None,
+) -> None:
+    output.title(f"{plan.n} measurements of {len(rows)} probes, by {plan.method} rounding")
+    output.table(COLUMNS, [(p, str(c), f"{w:.4f}") for p, c, w in rows], bars=[c for _, c, _ in rows])
+    about = "all directions" if criterion is None else criterion.phrase
+    facts = [
+        ("inflation", output.number(inflation), f"of the largest variance, over {about}"),
+        ("guarantee", output.number(plan.guarantee), "proved bound on it, whatever is compared"),
+    ]
+    if (problem.cost != 1.0).any():
+        planned = plan.n * float(plan.weights @ problem.cost)
+        facts.append(("cost", output.number(float(plan.counts @ problem.cost)), f"in all; planned: {planned:.5g}"))
+    output.facts(facts)
     if math.isinf(inflation):
         output.say("These counts leave some comparison undetermined: raise N.", style="yellow")
-    elif error is not None:
+    elif criterion is not None:
         output.say(f"They give {criterion.phrase} a standard error of at most {error:.3g}.")

@@ -1,0 +1,473 @@
+from __future__ import annotations
+
+import csv
+import json
+import math
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+import probewise as pw
+from probewise import cli
+from probewise.cli import main, output
+from probewise.cli.comparisons import needs
+from probewise.cli.hardness import read_theta
+
+PAGE = Path(__file__).parents[1] / "docs/command-line.md"
+NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?:e[+-]\d+)?")
+BLOCK = re.compile(r"^```\{code-block\} (\w+)\n(?::caption: (\S+)\n\n)?(.*?)^```$", flags=re.M | re.S)
+
+PROBES = "id,a,b,noise,price\np,1,0,1,1\nq,0,1,2,1\nr,1,1,1,4\n"
+ITEMS = "id,a,b\none,1,0\ntwo,0,1\nthree,0.5,1\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory with two small tables."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "probes.csv").write_text(PROBES)
+    (tmp_path / "items.csv").write_text(ITEMS)
+    return tmp_path
+
+
+COMMON = "--probes probes.csv --items items.csv --sigma-column noise --cost-column price"
+
+
+def run(line: str) -> Result:
+    return CliRunner().invoke(main, shlex.split(line), prog_name="probewise")
+
+
+def ok(line: str) -> Result:
+    result = run(line)
+    assert (result.exit_code, result.stderr) == (0, ""), result.stderr
+    return result
+
+
+def refused(line: str) -> str:
+    """The one sentence of a refused command."""
+    result = run(line)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+    assert "Traceback" not in result.stderr
+    return result.stderr
+
+
+def problem() -> pw.Problem:
+    return pw.Problem([[1, 0], [0, 1], [1, 1]], [[1, 0], [0, 1], [0.5, 1]], sigma=[1, 2, 1], cost=[1, 1, 4])
+
+
+def weights(rows: list[dict[str, float]], key: str = "weight") -> np.ndarray:
+    given = {row["probe"]: row[key] for row in rows}
+    return np.array([given.get(name, 0.0) for name in "pqr"])
+
+
+# --- every command -------------------------------------------------------------------------------------------------
+
+
+def test_every_file_with_a_command_is_registered() -> None:
+    folder = Path(cli.__file__).parent
+    files = {path.stem for path in folder.glob("*.py") if re.search(r"^def command\(", path.read_text(), flags=re.M)}
+    assert files == set(cli.COMMANDS) == set(main.commands)
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_help_has_an_example_that_parses(name: str) -> None:
+    text = ok(f"{name} --help").stdout
+    example = re.findall(r"^ +probewise (\w+) (.+)$", text, flags=re.M)
+    assert [command for command, _ in example] == [name]
+    main.commands[name].make_context(name, shlex.split(example[0][1])).close()
+    assert "--json" in text
+
+
+def test_summary_of_each_command_is_not_cut() -> None:
+    listing = ok("--help").stdout.partition("Commands:")[2]
+    assert "..." not in listing
+    assert re.findall(r"^  (\w+)", listing, flags=re.M) == list(cli.COMMANDS)
+
+
+def test_without_a_command_the_help_is_an_error() -> None:
+    result = run("")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "probewise demo" in result.stderr
+
+
+def test_version() -> None:
+    assert ok("--version").stdout == f"probewise, version {pw.__version__}\n"
+
+
+# --- design --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "directions"),
+    [
+        ("", pw.pairs(problem().items)),
+        ("--criterion star --reference two", pw.star(problem().items, 1)),
+        ("--criterion points", pw.points(problem().items)),
+    ],
+)
+def test_design_is_that_of_the_library(folder: Path, options: str, directions: pw.design.Directions) -> None:
+    said = json.loads(ok(f"design {COMMON} {options} --tol 1e-6 --json").stdout)
+    design = pw.optimal_design(problem().scaled_probes, directions, cost=problem().cost, tol=1e-6)
+    assert said["converged"] is True
+    assert said["value"] == design.value
+    assert said["lower"] == design.lower
+    assert said["gap"] == design.gap <= 1e-6
+    assert (said["n_probes"], said["n_items"], said["dimension"]) == (3, 3, 2)
+    np.testing.assert_array_equal(weights(said["weights"]), design.weights)
+    shares = design.weights * problem().cost / (design.weights @ problem().cost)
+    np.testing.assert_allclose(weights(said["weights"], "cost_share"), shares)
+    assert said["support"] == len(said["weights"]) == design.support.size
+
+
+def test_design_writes_its_table_and_picture(folder: Path) -> None:
+    result = ok(f"design {COMMON} --out design.csv --plot design.svg")
+    said = json.loads(ok(f"design {COMMON} --json").stdout)
+    with (folder / "design.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [{k: v if k == "probe" else float(v) for k, v in row.items()} for row in rows] == said["weights"]
+    assert "<svg" in (folder / "design.svg").read_text()
+    assert "Written: design.csv\nWritten: design.svg\n" in result.stdout
+
+
+def test_design_speaks_of_cost_only_where_there_is_one(folder: Path) -> None:
+    (folder / "probes.csv").write_text("id,a,b\np,1,0\nq,0,1\n")
+    plain = ok("design --probes probes.csv --items items.csv").stdout
+    assert "share of cost" not in plain
+    value = json.loads(ok("design --probes probes.csv --items items.csv --json").stdout)["value"]
+    assert f"√({output.number(value)}/N): {math.sqrt(value / 1000):.3g} for" in " ".join(plain.split())
+    twice = json.loads(ok("design --probes probes.csv --items items.csv --sigma 2 --json").stdout)["value"]
+    assert twice == pytest.approx(4 * value, rel=1e-3)
+    (folder / "probes.csv").write_text(PROBES)
+    assert "A budget of N spent by this design" in " ".join(ok(f"design {COMMON}").stdout.split())
+
+
+def test_small_support_keeps_the_value(folder: Path) -> None:
+    angles = np.linspace(0, np.pi, 40, endpoint=False)
+    points = "".join(f"x{i},{np.cos(a)},{np.sin(a)}\n" for i, a in enumerate(angles))
+    (folder / "circle.csv").write_text("id,a,b\n" + points)
+    said = json.loads(ok("design --probes circle.csv --criterion points --small-support --json").stdout)
+    assert said["support"] <= 4
+    assert said["converged"]
+    assert said["value"] == pytest.approx(2.0, rel=1e-3)
+    assert sum(row["weight"] for row in said["weights"]) == pytest.approx(1.0)
+
+
+def test_unconverged_design_is_printed_and_exits_1(folder: Path) -> None:
+    line = f"design {COMMON} --solver frank-wolfe --tol 1e-9"
+    result = run(line)
+    assert result.exit_code == 1
+    assert "The gap is above 1e-09" in result.stdout
+    as_json = run(f"{line} --json")
+    assert as_json.exit_code == 1
+    said = json.loads(as_json.stdout)
+    assert said["converged"] is False
+    assert said["lower"] < said["value"]
+
+
+def test_long_tables_are_cut_and_json_is_not(folder: Path) -> None:
+    (folder / "many.csv").write_text("id," + ",".join(f"f{i}" for i in range(30)) + "\n")
+    with (folder / "many.csv").open("a") as file:
+        for i, row in enumerate(np.eye(30)):
+            file.write(f"probe {i}," + ",".join(map(str, row)) + "\n")
+    result = ok("design --probes many.csv")
+    assert "and 10 more, which --json lists." in result.stdout
+    assert len(json.loads(ok("design --probes many.csv --json").stdout)["weights"]) == 30
+
+
+def test_parquet_is_read(folder: Path) -> None:
+    polars = pytest.importorskip("polars")
+    polars.read_csv("probes.csv").write_parquet("probes.parquet")
+    same = [ok(f"design {COMMON} --json").stdout, ok(f"design {COMMON} --json".replace("s.csv", "s.parquet", 1)).stdout]
+    assert same[0] == same[1]
+
+
+# --- round ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("method", ["efficient", "regret", "best"])
+@pytest.mark.parametrize("items", ["", "--items items.csv"])
+def test_counts_are_those_of_the_library(folder: Path, method: str, items: str) -> None:
+    ok(f"design {COMMON} --out design.csv")
+    options = f"--probes probes.csv {items} --sigma-column noise --cost-column price"
+    said = json.loads(ok(f"round design.csv {options} -n 17 --method {method} --json --out counts.csv").stdout)
+    planned = pw.optimal_design(problem().scaled_probes, pw.pairs(problem().items), cost=problem().cost).weights
+    plan = pw.round_design(planned, 17, probes=problem().scaled_probes, method=method)  # type: ignore[arg-type]
+    directions = pw.pairs(problem().items) if items else None
+    np.testing.assert_array_equal(weights(said["counts"], "count"), plan.counts)
+    assert said["n"] == 17 == sum(row["count"] for row in said["counts"])
+    assert said["inflation"] == pytest.approx(plan.inflation(directions))
+    assert said["guarantee"] == (plan.guarantee if math.isfinite(plan.guarantee) else None)
+    assert said["cost"] == plan.counts @ problem().cost
+    assert said["method"] == plan.method
+    assert (folder / "counts.csv").read_text().startswith("probe,count,weight\n")
+    V = np.einsum("i,ij,ik->jk", plan.counts, problem().scaled_probes, problem().scaled_probes)
+    differences = [x - y for x in problem().items for y in problem().items]
+    error = max(math.sqrt(y @ np.linalg.solve(V, y)) for y in differences)
+    assert said["standard_error"] == (pytest.approx(error) if items else None)
+
+
+def test_probes_listed_twice_do_not_trouble_rounding(folder: Path) -> None:
+    (folder / "probes.csv").write_text("id,a,b\np,1,0\nq,0,1\nr,1,0\n")
+    (folder / "design.csv").write_text("probe,weight\nq,0.5\np,0.5\n")
+    said = json.loads(ok("round design.csv --probes probes.csv -n 4 --json").stdout)
+    assert {row["probe"]: row["count"] for row in said["counts"]} == {"p": 2, "q": 2}
+    assert said["inflation"] == pytest.approx(1.0)
+
+
+def test_too_few_measurements_exit_1(folder: Path) -> None:
+    (folder / "design.csv").write_text("probe,weight\nq,0.5\np,0.5\n")
+    line = "round design.csv --probes probes.csv --sigma-column noise --cost-column price -n 1 --method regret"
+    result = run(line)
+    assert result.exit_code == 1
+    assert "raise N" in result.stdout
+    as_json = run(f"{line} --json")
+    assert as_json.exit_code == 1
+    assert json.loads(as_json.stdout)["inflation"] is None
+
+
+# --- hardness ------------------------------------------------------------------------------------------------------
+
+
+def test_hardness_is_that_of_the_library(folder: Path) -> None:
+    said = json.loads(ok(f"hardness {COMMON} --theta 1,-0.5 --delta 0.1 --json").stdout)
+    found = pw.hardness(problem(), [1, -0.5])
+    assert said["best"] == "one"
+    assert (said["psi"], said["psi_lower"]) == (found.psi, found.psi_lower)
+    assert said["lower_bound"] == found.lower_bound(0.1) == pytest.approx(2 * said["paper_lower_bound"])
+    assert said["kl_lower_bound"] == found.kl_lower_bound(0.1) > said["lower_bound"]
+    np.testing.assert_array_equal(weights(said["weights"]), found.design.weights)
+    assert [(row["item"], row["gap"]) for row in said["items"]] == [("three", 1.0), ("two", 1.5)]
+    assert max(row["need"] for row in said["items"]) == pytest.approx(said["psi"])
+    assert said["converged"]
+
+
+def test_needs_are_exact_and_infinite_where_nothing_is_measured() -> None:
+    instance, theta = pw.instances.transductive(6)
+    found = pw.hardness(instance, theta)
+    w = np.array([0.1, 0.2, 0.3, 0.1, 0.3, 0.0])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        differences = instance.items[0] - instance.items
+        direct = np.nansum(np.where(differences == 0, 0.0, differences**2 / w), axis=1) / found.gaps**2
+    np.testing.assert_allclose(needs(instance, found, w)[1:], direct[1:])
+    assert needs(instance, found, w)[0] == 0.0
+    assert np.isinf(needs(instance, found, w)).sum() == 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1,-0.5",
+        "a,b\n1,-0.5\n",
+        "b,a,other\n-0.5,1,7\n",
+        "feature,value\nb,-0.5\na,1\n",
+        "value;feature\n-0.5;b\n1;a\n",
+    ],
+)
+def test_theta_is_read_in_each_form(folder: Path, text: str) -> None:
+    source = text
+    if "\n" in text:
+        (folder / "theta.csv").write_text(text)
+        source = "theta.csv"
+    np.testing.assert_array_equal(read_theta(source, ("a", "b")), [1.0, -0.5])
+
+
+def test_theta_may_begin_with_a_minus_sign(folder: Path) -> None:
+    assert json.loads(ok(f"hardness {COMMON} --theta -1,0 --json").stdout)["best"] == "two"
+
+
+# --- demo ----------------------------------------------------------------------------------------------------------
+
+
+def test_demo_shows_the_known_values_of_the_instance(folder: Path) -> None:
+    result = ok("demo")
+    assert "Written: demo/transductive.png\nWritten: demo/transductive.svg\n" in result.stdout
+    assert (folder / "demo/transductive.png").read_bytes().startswith(b"\x89PNG")
+    said = json.loads(ok("demo --no-picture --json").stdout)
+    assert said["pictures"] == []
+    psi = (1 + math.sqrt(1 / math.tan(0.05) ** 2 + 9 * (1 + math.sin(0.2)))) ** 2
+    assert said["oracle"]["lower"] <= psi * (1 + 1e-9)
+    assert said["oracle"]["value"] == pytest.approx(psi, rel=2e-4)
+    assert said["oracle"]["lower_bound"] == pytest.approx(2 * psi * math.log(1 / 0.12), rel=2e-4)
+    assert said["static"]["value"] == pytest.approx(20 * (1 + math.sin(0.2)), rel=2e-3)
+    assert 90 < said["static"]["need"] / said["oracle"]["need"] < 105
+    assert said["best"] == "e1"
+
+
+# --- what is refused -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ("design --probes none.csv", "there is no file none.csv; check the name and the folder."),
+        ("design", "Missing option '--probes'. See probewise design --help."),
+        ("desing", "No such command 'desing'."),
+        ("--nonsense", "No such option '--nonsense'. See probewise --help."),
+        ("design --probes probes.csv --tol much", "'much' is not a valid float. See probewise design --help."),
+        ("design --probes probes.csv --cost-column cost", "probes.csv has no column 'cost'; it has 'id', 'a', 'b', "),
+        ("design --probes probes.csv --id-column name", "probes.csv has no column 'name'"),
+        ("design --probes probes.csv --items items.csv", "items lack 'noise', 'price'"),
+        ("design --probes probes.csv --sigma 1 --sigma-column noise", "--sigma and --sigma-column exclude each other"),
+        (f"design {COMMON} --criterion star", "--criterion star and --reference NAME need each other"),
+        (f"design {COMMON} --reference two", "--criterion star and --reference NAME need each other"),
+        (f"design {COMMON} --criterion star --reference 2", "must be one of the items, got '2'; they are 'one', 'two'"),
+        (f"design {COMMON} --criterion best", "'best' is not one of 'pairs', 'star', 'points'."),
+        (f"design {COMMON} --tol 2", "tol must lie between 1e-10 and 1, got 2.0; 1e-3 is usual."),
+        (f"design {COMMON} --out design.xlsx", "tables are written as CSV, got the name design.xlsx;"),
+        (f"design {COMMON} --out no/design.csv", "no/design.csv cannot be read or written: No such file or directory."),
+        (f"design {COMMON} --plot design.doc", "pictures are written as .png, .svg, .pdf, got the name design.doc;"),
+        (f"hardness {COMMON} --theta theta.csv", "a file or numbers separated by commas, got 'theta.csv'"),
+        (f"hardness {COMMON} --theta 1", "theta must have one entry per feature, expected shape (2,), got (1,)."),
+        (f"hardness {COMMON} --theta 0,1", "the best item must be unique, but 2 items are equally good"),
+        (f"hardness {COMMON} --theta 1,0 --delta 2", "delta must lie strictly between 0 and 1, got 2.0"),
+        (f"hardness {COMMON} --theta items.csv", "items.csv must have one row with a column per feature, or the"),
+        (f"round none.csv {COMMON} -n 5", "there is no file none.csv"),
+        (f"round items.csv {COMMON} -n 5", "items.csv has no column 'probe'"),
+        (f"round good.csv {COMMON} -n 0", "n must lie between 1 and 2^53, got 0."),
+        (f"round good.csv {COMMON} -n 1", "raise n, reduce the support of the design or use method"),
+        (f"round good.csv {COMMON} -n many", "'many' is not a valid integer."),
+        ("round good.csv --probes probes.csv -n 5 --criterion points", "--criterion is about items; give --items too"),
+        (f"round twice.csv {COMMON} -n 5", "twice.csv gives more than one weight to 'p'; keep one of each."),
+        (f"round other.csv {COMMON} -n 5", "other.csv names probes that the table of probes lacks: 's';"),
+        (f"round half.csv {COMMON} -n 5", "weights must sum to 1, got a sum of 0.5; divide them by their sum."),
+        ("demo --out probes.csv", "probes.csv cannot be read or written: File exists."),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(folder: Path, line: str, sentence: str) -> None:
+    (folder / "good.csv").write_text("probe,weight\np,0.5\nq,0.5\n")
+    (folder / "twice.csv").write_text("probe,weight\np,0.5\np,0.5\n")
+    (folder / "other.csv").write_text("probe,weight\np,0.5\ns,0.5\n")
+    (folder / "half.csv").write_text("probe,weight\np,0.5\n")
+    assert sentence in refused(line)
+    assert sentence in refused(f"{line} --json" if line[0] != "-" else line)
+
+
+def test_theta_that_lacks_a_feature(folder: Path) -> None:
+    (folder / "theta.csv").write_text("feature,value\na,1\n")
+    assert "theta.csv has no value of theta for 'b'; add it." in refused(f"hardness {COMMON} --theta theta.csv")
+
+
+def test_missing_matplotlib_is_a_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for line in (f"design {COMMON} --plot design.png", "demo"):
+        assert "pictures need matplotlib; install probewise[plot]" in refused(line)
+    ok("demo --no-picture")
+
+
+def test_a_bug_is_not_called_bad_input(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*args: object, **options: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(pw, "optimal_design", broken)
+    assert isinstance(run(f"design {COMMON}").exception, RuntimeError)
+
+
+# --- what is printed -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0"),
+        (1234567.8, "1,234,568"),
+        (43813.617, "43,813.6"),
+        (0.25, "0.25"),
+        (1e-5, "1e-05"),
+        (3e12, "3e+12"),
+        (math.inf, "∞"),
+        (100.0, "100"),
+    ],
+)
+def test_numbers_are_readable(value: float, text: str) -> None:
+    assert output.number(value) == text
+
+
+def shell(*args: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    line = [sys.executable, "-m", "probewise", *args]
+    return subprocess.run(line, capture_output=True, text=True, encoding="utf-8", env={**os.environ, **environment})
+
+
+def test_piped_output_is_plain_and_does_not_depend_on_the_terminal(folder: Path) -> None:
+    args = ("design", *COMMON.split())
+    one, two = shell(*args, COLUMNS="40", TERM="dumb"), shell(*args, COLUMNS="200", TERM="xterm-256color")
+    assert one.returncode == two.returncode == 0
+    assert one.stdout == two.stdout == ok(f"design {COMMON}").stdout
+    assert "\x1b" not in one.stdout
+    assert one.stderr == two.stderr == ""
+    assert all(line == line.rstrip() and len(line) <= output.WIDTH for line in one.stdout.splitlines())
+
+
+def test_a_process_leaves_with_code_and_sentence(folder: Path) -> None:
+    done = shell("design", "--probes", "none.csv")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "Error: there is no file none.csv; check the name and the folder.\n"
+
+
+def test_letters_that_the_console_lacks_do_not_end_a_command(folder: Path) -> None:
+    done = shell("hardness", *COMMON.split(), "--theta", "1,0", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert done.returncode == 0
+    assert "lower bound" in done.stdout
+
+
+def test_help_does_not_load_what_it_does_not_need() -> None:
+    code = "import sys, probewise.cli; print(*({'scipy', 'matplotlib', 'clarabel', 'narwhals'} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"
+
+
+# --- the page ------------------------------------------------------------------------------------------------------
+
+
+def blocks() -> list[tuple[str, str, str]]:
+    return BLOCK.findall(PAGE.read_text())
+
+
+def comparable(text: str) -> tuple[str, list[float]]:
+    """Text without its numbers, bars and blanks, and the numbers."""
+    text = text.replace("█", "")
+    return " ".join(NUMBER.sub("#", text).split()), [float(n.replace(",", "")) for n in NUMBER.findall(text)]
+
+
+def test_the_page_shows_what_the_commands_print(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, commands = 0, 0
+    for kind, name, body in blocks():
+        if kind == "text":
+            (tmp_path / name).write_text(body)
+            continue
+        for line, said in re.findall(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", body, flags=re.M):
+            commands += 1
+            if line == "echo $?":
+                assert said == f"{code}\n"
+                continue
+            assert line.startswith("probewise ")
+            result = run(line.removeprefix("probewise "))
+            code = result.exit_code
+            (words, numbers), (expected, values) = comparable(result.output), comparable(said)
+            assert words == expected
+            # Values are certified to 1e-3, and the gap, which is printed to two digits, may be anything below.
+            np.testing.assert_allclose(numbers, values, rtol=0.01, atol=1e-3)
+    assert commands >= 7
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_the_page_lists_the_keys_of_json(name: str, folder: Path) -> None:
+    (folder / "design.csv").write_text("probe,weight\np,0.5\nq,0.5\n")
+    lines: dict[str, Callable[[], Result]] = {
+        "demo": lambda: ok("demo --no-picture --json"),
+        "design": lambda: ok(f"design {COMMON} --json"),
+        "round": lambda: ok(f"round design.csv {COMMON} -n 8 --json"),
+        "hardness": lambda: ok(f"hardness {COMMON} --theta 1,0 --json"),
+    }
+    row = re.findall(rf"^\| `{name}` \| (.+) \|$", PAGE.read_text(), flags=re.M)[0]
+    top = re.sub(r" \(.*?\)", "", row)
+    assert re.findall(r"`(\w+)`", top) == list(json.loads(lines[name]().stdout))

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import probewise as pw
+from probewise import figures
+from probewise.cli.comparisons import needs
+
+matplotlib = pytest.importorskip("matplotlib")
+from matplotlib.backends.backend_agg import FigureCanvasAgg  # noqa: E402
+
+
+def texts(figure: matplotlib.figure.Figure) -> str:
+    FigureCanvasAgg(figure).draw()
+    return "\n".join(text.get_text() for text in figure.findobj(matplotlib.text.Text) if text.get_visible())
+
+
+def designed(probes: np.ndarray, **names: list[str]) -> tuple[pw.Problem, pw.Design]:
+    problem = pw.Problem(probes, **names)
+    return problem, pw.optimal_design(problem.scaled_probes, pw.pairs(problem.items))
+
+
+def test_bars_are_the_weights_largest_first() -> None:
+    problem, design = designed(np.vstack([np.eye(3), [[2.0, 1.0, 0.0]]]), probe_names=["a", "b", "c", "long " * 10])
+    figure = figures.draw_design(problem, design)
+    bars = [bar.get_width() for bar in figure.axes[0].patches]
+    np.testing.assert_array_equal(bars, np.sort(design.weights[design.support])[::-1])
+    labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert labels[0] == figures._short(problem.probe_names[int(np.argmax(design.weights))])
+    assert all(len(label) <= 28 for label in labels)
+    assert f"no design is below {design.lower:.5g}" in texts(figure)
+
+
+def test_a_large_design_is_summed_up() -> None:
+    problem, design = designed(np.eye(figures.BARS + 5))
+    figure = figures.draw_design(problem, design)
+    assert len(figure.axes[0].patches) == figures.BARS
+    assert "5 more probes share 0.14" in texts(figure)
+
+
+def test_the_demo_draws_every_probe_and_every_comparison() -> None:
+    problem, theta = pw.instances.transductive(8)
+    found, static = pw.hardness(problem, theta), pw.optimal_design(problem.scaled_probes, pw.pairs(problem.items))
+    need = (needs(problem, found, static.weights), needs(problem, found, found.design.weights))
+    figure = figures.draw_demo(problem, found, static, need)
+    upper, lower, right = figure.axes[1:]
+    for axes, design in ((upper, static), (lower, found.design)):
+        np.testing.assert_array_equal([bar.get_height() for bar in axes.patches], design.weights)
+    dots = [collection.get_offsets() for collection in right.collections[1:]]
+    for drawn, values in zip(dots, need, strict=True):
+        np.testing.assert_array_equal(np.sort(drawn[:, 0]), np.sort(values[1:]))
+    said = texts(figure)
+    assert "difference of 0.005" in said
+    assert "difference of 0.100" in said
+    assert f"{need[0].max() / need[1].max():.0f} times fewer" in said
+
+
+def test_no_text_of_the_demo_lies_on_another_or_is_cut() -> None:
+    problem, theta = pw.instances.transductive(20)
+    found, static = pw.hardness(problem, theta), pw.optimal_design(problem.scaled_probes, pw.pairs(problem.items))
+    need = (needs(problem, found, static.weights), needs(problem, found, found.design.weights))
+    figure = figures.draw_demo(problem, found, static, need)
+    with figures._style():
+        FigureCanvasAgg(figure).draw()
+    hidden = []
+    for axis in [axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)]:
+        low, high = sorted(axis.get_view_interval())
+        hidden += [t.label1 for t in axis.get_major_ticks() if not low <= t.get_loc() <= high]
+        hidden += [] if axis.axes.axison and axis.get_visible() else axis.findobj(matplotlib.text.Text)
+    every = figure.findobj(matplotlib.text.Text)
+    texts = [t for t in every if t.get_text().strip() and t.get_visible() and t not in hidden]
+    assert len(texts) > 40
+    boxes = [(t.get_text(), t.get_window_extent()) for t in texts]
+    left, bottom, right, top = figure.bbox.extents
+    cut = [text for text, b in boxes if b.x0 < left or b.y0 < bottom or b.x1 > right or b.y1 > top]
+    assert cut == []
+    overlaps = [(a, c) for i, (a, b) in enumerate(boxes) for c, d in boxes[:i] if b.overlaps(d)]
+    assert overlaps == []
+
+
+@pytest.mark.parametrize("ending", figures.FORMATS)
+def test_the_same_design_gives_the_same_file(ending: str, tmp_path: Path) -> None:
+    problem, design = designed(np.eye(3))
+    before = dict(matplotlib.rcParams)
+    for name in ("one", "two"):
+        figures.save(figures.draw_design(problem, design), tmp_path / f"{name}{ending}")
+    assert (tmp_path / f"one{ending}").read_bytes() == (tmp_path / f"two{ending}").read_bytes()
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_other_formats_are_refused_before_anything_is_written(tmp_path: Path) -> None:
+    problem, design = designed(np.eye(3))
+    with pytest.raises(pw.InvalidDesign, match=r"pictures are written as \.png, \.svg, \.pdf"):
+        figures.save(figures.draw_design(problem, design), tmp_path / "a.png", tmp_path / "a.doc")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_matplotlib_is_loaded_only_when_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = "import sys, probewise.figures; print('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(pw.MissingExtra, match=r"pictures need matplotlib; install probewise\[plot\]"):
+        figures.draw_design(*designed(np.eye(2)))

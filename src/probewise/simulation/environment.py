@@ -70,7 +70,7 @@ class LinearEnvironment:
         means, sigma = self.means[at], self.problem.sigma[at]
         if self.noise == "bernoulli":
             return (rng.random(at.size) < means).astype(np.float64)
-        return np.asarray(means + sigma * _unit_noise(self.noise, at.size, rng))
+        return np.asarray(means + sigma * unit_noise(self.noise, at.size, rng))
 
     def draw(self, counts: NDArray[np.int64], rng: np.random.Generator) -> Measurements:
         """The measurements of a round, drawn as count, mean and scatter: the cost does not grow with the counts."""
@@ -88,7 +88,8 @@ class LinearEnvironment:
         return Measurements(counts, mean, scatter)
 
 
-def _unit_noise(noise: Noise, size: int, rng: np.random.Generator) -> Array:
+def unit_noise(noise: Noise, size: int, rng: np.random.Generator) -> Array:
+    """(size,): noise of variance 1, number by number the same whether drawn at once or in parts."""
     if noise == "gaussian":
         return rng.standard_normal(size)
     if noise == "rademacher":
@@ -115,7 +116,7 @@ def _uniform_total(n: int, rng: np.random.Generator) -> tuple[float, float]:
     to 2^-48. The scatter of many draws is taken as normal with its own mean and variance 4n/5.
     """
     if n <= _ONE_BY_ONE:
-        draws = _unit_noise("uniform", n, rng)
+        draws = unit_noise("uniform", n, rng)
         return float(draws.sum()), float(((draws - draws.mean()) ** 2).sum())
     bits = rng.binomial(n, 0.5, _DIGITS)
     total = float(np.sqrt(3.0) * (2.0 * (bits @ 2.0 ** -np.arange(1.0, _DIGITS + 1)) - n))

@@ -51,7 +51,7 @@ def save(figure: Figure, *paths: Path) -> None:
     for path in paths:
         if path.suffix.casefold() not in FORMATS:
             raise InvalidDesign(f"pictures are written as {', '.join(FORMATS)}, got the name {path}; change its end.")
-    with _style():
+    with style():
         for path in paths:
             undated: dict[str, Any] = {FORMATS[path.suffix.casefold()]: None}
             figure.savefig(path, dpi=160, facecolor="white", metadata=undated)
@@ -62,8 +62,8 @@ def draw_design(problem: Problem, design: Design) -> Figure:
     order = np.argsort(-design.weights, kind="stable")[: min(BARS, design.support.size)]
     weights, rest = design.weights[order], design.support.size - order.size
     value = f"value {design.value:.5g}, no design is below {design.lower:.5g} (gap {design.gap:.1e})"
-    with _style():
-        figure = _figure(7.0, 1.5 + 0.24 * order.size)
+    with style():
+        figure = blank(7.0, 1.5 + 0.24 * order.size)
         axes = figure.add_subplot()
         axes.barh(range(order.size), weights, height=0.62, color=ORACLE)
         for row, weight in enumerate(weights):
@@ -84,8 +84,8 @@ def draw_demo(problem: Problem, hardness: Hardness, static: Design, needs: tuple
 
     ``needs`` holds, for the static design and for that of ``hardness``, one variance/gap² per item (m,).
     """
-    with _style():
-        figure = _figure(13.0, 5.4)
+    with style():
+        figure = blank(13.0, 5.4)
         grid = figure.add_gridspec(2, 3, width_ratios=(0.62, 1.0, 1.0))
         _draw_twins(figure.add_subplot(grid[:, 0]), problem, hardness)
         upper = figure.add_subplot(grid[0, 1])
@@ -169,7 +169,7 @@ def _plane(problem: Problem, hardness: Hardness) -> tuple[int, int, int]:
     return up, across, rival
 
 
-def _style() -> AbstractContextManager[object]:
+def style() -> AbstractContextManager[object]:
     """The common style, for drawing and for writing: ticks are made only when a figure is written."""
     try:
         import matplotlib
@@ -178,7 +178,7 @@ def _style() -> AbstractContextManager[object]:
     return matplotlib.rc_context(_STYLE)
 
 
-def _figure(width: float, height: float) -> Figure:
+def blank(width: float, height: float) -> Figure:
     """An empty figure, laid out without overlaps."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine

@@ -123,7 +123,7 @@ class Measurements:
         return float(self.count @ per_probe(cost, self.n_probes, "cost"))
 
     def pure_error(self, *, sigma: ArrayLike = 1.0) -> SumOfSquares:
-        """Deviations of replicates from the mean of their probe, squared and summed in units of ``sigma``².
+        """Deviations of replicates from the mean of their probe, squared and summed in units of σ².
 
         Whatever the means are, the mean square estimates the noise variance without bias if sigma is 1.
         """

@@ -258,17 +258,25 @@ def _pairs_left(points: Array, limit: float) -> int:
 
 
 def _far_pairs(points: Array, limit: float, *, grow: bool) -> tuple[Labels, Labels, Array]:
-    """For each row of ``points`` (m, d) a farthest partner, where farther than ``limit`` (squared): i, j, squares.
+    """For each row of ``points`` (m, d) a far partner, where farther than ``limit`` (squared): i, j, squares.
 
     By blocks of rows sorted by decreasing norm about the middle. A pair can only be farther than D if
     |a| + |b| > D, so that block [i, j) needs only the columns with |b| > D - |a_i|, and the search ends at
-    2|a_i| <= D. With ``grow``, the limit follows the farthest pair found. O(m²d) at worst, O(m) memory.
+    2|a_i| <= D. Single precision screens the blocks; what it cannot decide is done again in double, so that no
+    pair above the limit is missed and the farthest pair of all is exact. With ``grow``, the limit follows the
+    farthest pair found. O(m²d) at worst, O(m) memory.
     """
     points = points - _middle(points)
     norms = np.linalg.norm(points, axis=1)
     order = np.argsort(-norms, kind="stable")
-    points, norms = points[order], norms[order]
-    halves = -0.5 * norms**2
+    scale = float(norms[order[0]])
+    if scale == 0:
+        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
+    points, norms, limit = points[order] / scale, norms[order] / scale, limit / scale**2
+    # a·b - |b|²/2 as one product; its rounding moves a squared distance by at most ``doubt``
+    left = np.hstack([points, np.ones((norms.size, 1))]).astype(np.float32)
+    right = np.hstack([points, -0.5 * norms[:, None] ** 2]).astype(np.float32)
+    doubt = 8.0 * (points.shape[1] + 3) * float(np.finfo(np.float32).eps)
     found: list[tuple[Labels, Labels, Array]] = []
     low = 0
     while low < norms.size:
@@ -276,14 +284,21 @@ def _far_pairs(points: Array, limit: float, *, grow: bool) -> tuple[Labels, Labe
         if columns <= low:
             break
         high = min(columns, low + max(1, _BLOCK // (columns - low)))
-        products = points[low:high] @ points[low:columns].T
-        products += halves[low:columns]
-        partners = np.argmin(products, axis=1) + low
+        screen = left[low:high] @ right[low:columns].T
+        partners = np.argmin(screen, axis=1)
+        peaks = norms[low:high] ** 2 - 2.0 * screen[np.arange(high - low), partners] + doubt
+        partners += low
         squares = _squares(points[low:high] - points[partners])
-        far = np.flatnonzero(squares > limit)
+        limit = max(limit, float(squares.max())) if grow else limit
+        again = np.flatnonzero((peaks > limit) & (squares <= limit))
+        for rows in np.array_split(again, 1 + again.size * (columns - low) // _BLOCK):
+            exact = points[low + rows] @ points[low:columns].T - 0.5 * norms[low:columns] ** 2
+            partners[rows] = np.argmin(exact, axis=1) + low
+            squares[rows] = _squares(points[low + rows] - points[partners[rows]])
+        far = np.flatnonzero(squares >= limit if grow else squares > limit)
         if far.size:
-            found.append((order[low + far], order[partners[far]], squares[far]))
-            limit = float(squares.max()) if grow else limit
+            found.append((order[low + far], order[partners[far]], squares[far] * scale**2))
+            limit = max(limit, float(squares.max())) if grow else limit
         low = high
     if not found:
         return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)

@@ -32,6 +32,7 @@ _WHERE = {
     "rage_bound": "theory",
     "ALGORITHMS": "algorithms",
     "Algorithm": "algorithms",
+    "ALBA": "algorithms",
     "Rage": "algorithms",
     "Uniform": "algorithms",
     "identify": "run",
@@ -71,6 +72,7 @@ def __dir__() -> list[str]:
 
 if TYPE_CHECKING:
     from probewise import instances as instances
+    from probewise.algorithms import ALBA as ALBA
     from probewise.algorithms import ALGORITHMS as ALGORITHMS
     from probewise.algorithms import Algorithm as Algorithm
     from probewise.algorithms import Rage as Rage

@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -263,6 +264,16 @@ def test_needs_are_exact_and_infinite_where_nothing_is_measured() -> None:
     assert np.isinf(needs(instance, found, w)).sum() == 1
 
 
+def test_unconverged_hardness_exits_1(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = pw.hardness(problem(), [1, -0.5])
+    missed = replace(found, design=replace(found.design, tol=-1.0))
+    monkeypatch.setattr(pw, "hardness", lambda *args, **options: missed)
+    result = run(f"hardness {COMMON} --theta 1,-0.5")
+    assert result.exit_code == 1
+    assert f"ψ* is known to a relative gap of {found.design.gap:.1e} only." in result.stdout
+    assert run(f"hardness {COMMON} --theta 1,-0.5 --json").exit_code == 1
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -362,6 +373,16 @@ def test_missing_matplotlib_is_a_sentence(folder: Path, monkeypatch: pytest.Monk
     for line in (f"design {COMMON} --plot design.png", "demo"):
         assert "pictures need matplotlib; install probewise[plot]" in refused(line)
     ok("demo --no-picture")
+
+
+def test_an_interrupt_is_a_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*args: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pw, "optimal_design", stopped)
+    result = run(f"design {COMMON}")
+    assert (result.exit_code, result.stdout) == (130, "")
+    assert result.stderr.strip() == "Error: interrupted."
 
 
 def test_a_bug_is_not_called_bad_input(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,7 +33,7 @@ def test_bars_are_the_weights_largest_first() -> None:
     np.testing.assert_array_equal(bars, np.sort(design.weights[design.support])[::-1])
     labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert labels[0] == figures._short(problem.probe_names[int(np.argmax(design.weights))])
-    assert [label for label in labels if len(label) > 1] == ["long long lon…long long end"]
+    assert [label for label in labels if len(label) > 1] == ["long long lon… long long end"]
     assert f"no design is below {design.lower:.5g}" in texts(figure)
 
 

@@ -67,7 +67,7 @@ def draw_design(problem: Problem, design: Design) -> Figure:
         axes = figure.add_subplot()
         axes.barh(range(order.size), weights, height=0.62, color=ORACLE)
         for row, weight in enumerate(weights):
-            axes.annotate(f"{weight:.3g}", (weight, row), (4, 0), textcoords="offset points", va="center", fontsize=9)
+            axes.annotate(f"{weight:.4f}", (weight, row), (4, 0), textcoords="offset points", va="center", fontsize=9)
         axes.set_yticks(range(order.size), [_short(problem.probe_names[i]) for i in order])
         axes.set_ylim(order.size - 0.4, -0.6)
         axes.spines[["bottom", "left"]].set_visible(False)
@@ -187,4 +187,5 @@ def blank(width: float, height: float) -> Figure:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= 28 else f"{name[:27]}…"
+    """A name of at most 28 letters; names that are long often differ at their end."""
+    return name if len(name) <= 28 else f"{name[:13]}…{name[-14:]}"

@@ -252,6 +252,14 @@ def test_hardness_is_that_of_the_library(folder: Path) -> None:
     assert said["converged"]
 
 
+def test_the_largest_need_is_psi_where_probes_differ_in_noise_and_cost() -> None:
+    rng = np.random.default_rng(0)
+    noise, price = rng.uniform(0.5, 2.0, size=12), rng.uniform(1.0, 5.0, size=12)
+    instance = pw.Problem(rng.normal(size=(12, 3)), rng.normal(size=(6, 3)), sigma=noise, cost=price)
+    found = pw.hardness(instance, rng.normal(size=3))
+    assert needs(instance, found, found.design.weights).max() == pytest.approx(found.psi, rel=1e-9)
+
+
 def test_needs_are_exact_and_infinite_where_nothing_is_measured() -> None:
     instance, theta = pw.instances.transductive(6)
     found = pw.hardness(instance, theta)

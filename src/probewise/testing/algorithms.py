@@ -1,0 +1,275 @@
+"""check_algorithm: what every algorithm promises, as checks that fail with a sentence.
+
+A new algorithm in the registry is checked by tests/test_contract.py without a line of its own; elsewhere, call
+``check_algorithm(MyAlgorithm())``, or pass a function of the problem and θ if its settings must know something of them.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from probewise.algorithms import ALGORITHMS, Algorithm
+from probewise.algorithms.base import Counts
+from probewise.coordinates import Array
+from probewise.design import digest
+from probewise.errors import ProbewiseError
+from probewise.goal import BestItem
+from probewise.measurements import Measurements
+from probewise.problem import Problem
+from probewise.simulation import LinearEnvironment
+from probewise.testing.problems import EASY, linear_bandit, transductive
+
+Build = Callable[[Problem, Array], Algorithm[Any]]
+"""(problem, θ) -> an algorithm; θ only for settings such as a bound on its norm."""
+
+ROUNDS = 20_000
+"""Rounds after which an algorithm counts as one that does not stop; the cases are easy."""
+SETTINGS: dict[str, Callable[[Problem, Array], dict[str, Any]]] = {
+    "alba": lambda problem, theta: {"norm_bound": float(np.abs(problem.probes @ theta).max())},
+    "xy-oracle": lambda problem, theta: {"theta": theta},
+}
+"""Name -> settings without which an algorithm cannot run, from the problem and θ."""
+
+
+def informed(name: str, problem: Problem, theta: ArrayLike, **settings: Any) -> Algorithm[Any]:
+    """The algorithm of that name with the settings it cannot do without taken from the true θ, for simulations."""
+    needed = SETTINGS[name](problem, np.asarray(theta, dtype=np.float64)) if name in SETTINGS else {}
+    return ALGORITHMS[name](**{**needed, **settings})
+
+
+def check_algorithm(algorithm: Algorithm[Any] | Build) -> None:
+    """Run every check; AssertionError with a sentence at the first promise that is broken."""
+    for check in CHECKS.values():
+        check(_build(algorithm))
+
+
+def check_scale(algorithm: Algorithm[Any] | Build) -> None:
+    """Outcomes in other units, with σ and θ in the same units, must change no decision; not every algorithm claims it.
+
+    The factor is a power of 2, so that not even rounding differs.
+    """
+    build = _build(algorithm)
+    problem, theta = transductive()
+    scaled = Problem(problem.probes, problem.items, sigma=1024.0 * problem.sigma)
+    plain = _run(build(problem, theta), problem, theta)
+    other = _run(build(scaled, 1024.0 * theta), scaled, 1024.0 * theta)
+    _expect(
+        _same(plain.rounds, other.rounds),
+        f"outcomes in units 1024 times smaller led from {len(plain.rounds)} to {len(other.rounds)} rounds, "
+        "or to other counts",
+    )
+
+
+def says_what_it_is(build: Build) -> None:
+    """Name, summary, reference and needs are texts; settings are frozen and equal if built alike."""
+    algorithm = build(*linear_bandit())
+    for what in ("name", "summary", "reference", "needs"):
+        text = getattr(type(algorithm), what, None)
+        _expect(isinstance(text, str) and text != "", f"{what} must be a text of the class, got {text!r}")
+    _expect(isinstance(algorithm.proven, bool), f"proven must be True or False, got {algorithm.proven!r}")
+    parameters = getattr(type(algorithm), "__dataclass_params__", None)
+    _expect(parameters is not None and parameters.frozen, "an algorithm must be a frozen dataclass of its settings")
+    _expect(algorithm == build(*linear_bandit()), "two algorithms with the same settings must be equal")
+
+
+def is_right(build: Build) -> None:
+    """On every easy problem it asks for whole numbers of measurements, stops, and gives the best item."""
+    for case in EASY:
+        problem, theta = case()
+        algorithm = build(problem, theta)
+        if not _takes(algorithm, problem):
+            continue
+        for seed in (0, 1):
+            answer = _run(algorithm, problem, theta, seed=seed).answer
+            best = int(np.argmax(problem.items @ theta))
+            _expect(answer == best, f"{case.__name__}, seed {seed}: the best item is {best}, got {answer}")
+
+
+def needs_nothing_for_one_item(build: Build) -> None:
+    """A single item is the answer before any measurement."""
+    problem, theta = Problem(np.eye(2), [[1.0, 1.0]]), np.array([1.0, 0.0])
+    algorithm = build(problem, theta)
+    answer = algorithm.answer(problem, BestItem(), algorithm.init(problem, BestItem()))
+    _expect(answer == 0, f"a single item must be the answer at once, got {answer}")
+
+
+def settles_ties_within_epsilon(build: Build) -> None:
+    """Two equal best items and epsilon > 0: it stops, with one of them."""
+    problem, theta = Problem(np.eye(3)), np.array([1.0, 1.0, -1.0])
+    algorithm = build(problem, theta)
+    if _knows(algorithm):
+        return
+    for seed in (0, 1):
+        answer = _run(algorithm, problem, theta, goal=BestItem(epsilon=0.5), seed=seed).answer
+        _expect(answer in (0, 1), f"items 0 and 1 tie within epsilon and item 2 is far below, got {answer}")
+
+
+def believes_the_data(build: Build) -> None:
+    """Built for one θ and measured under another of the same size, it finds the item that the measurements show."""
+    problem, theta = Problem(np.eye(3)), np.array([1.0, -1.0, 0.0])
+    algorithm = build(problem, theta)
+    if _knows(algorithm):
+        return
+    answer = _run(algorithm, problem, -theta).answer
+    _expect(answer == 1, f"the measurements say item 1, whatever the settings were taken from; got {answer}")
+
+
+def is_deterministic(build: Build) -> None:
+    """The same seed gives the same rounds."""
+    problem, theta = transductive()
+    first, second = (_run(build(problem, theta), problem, theta, seed=3).rounds for _ in range(2))
+    _expect(_same(first, second), "two runs with the same seed and the same outcomes asked for different counts")
+
+
+def is_pure(build: Build) -> None:
+    """No method changes a state, the problem or the settings, and the same state and stream give the same counts."""
+    problem, theta = linear_bandit()
+    algorithm, goal = build(problem, theta), BestItem()
+    environment = LinearEnvironment(problem, theta)
+    state = algorithm.init(problem, goal)
+    for step in range(5):
+        if algorithm.answer(problem, goal, state) is not None:
+            break
+        before = digest(algorithm, problem, state)
+        counts = algorithm.ask(problem, goal, state, _stream(0, step, 0))
+        again = algorithm.ask(problem, goal, state, _stream(0, step, 0))
+        _expect(np.array_equal(counts, again), f"round {step}: the same state and stream gave different counts")
+        measurements = environment.draw(counts, _stream(0, step, 1))
+        told = algorithm.tell(problem, goal, state, measurements)
+        twice = algorithm.tell(problem, goal, state, measurements)
+        _expect(before == digest(algorithm, problem, state), f"round {step}: a method changed the state it was given")
+        _expect(digest(told) == digest(twice), f"round {step}: told the same twice, it went to different states")
+        state = told
+
+
+def replays(build: Build) -> None:
+    """A history of counts, means and scatters read back from JSON leads to the same asks and the same answer."""
+    problem, theta = transductive()
+    algorithm, goal = build(problem, theta), BestItem()
+    run = _run(algorithm, problem, theta)
+    stored = json.loads(json.dumps([_plain(measurements) for _, measurements in run.rounds]))
+    state = algorithm.init(problem, goal)
+    for step, record in enumerate(stored):
+        _expect(algorithm.answer(problem, goal, state) is None, f"a replay ended early, before round {step}")
+        counts = algorithm.ask(problem, goal, state, _stream(0, step, 0))
+        _expect(np.array_equal(counts, run.rounds[step][0]), f"round {step} of a replay asked for other counts")
+        state = algorithm.tell(problem, goal, state, _read(record))
+    answer = algorithm.answer(problem, goal, state)
+    _expect(answer == run.answer, f"a replay answered {answer}, the run itself {run.answer}")
+
+
+def goes_on_from_one_round(build: Build) -> None:
+    """Begun elsewhere, with its first round read from a file, it goes on as if never interrupted."""
+    problem, theta = linear_bandit()
+    goal = BestItem()
+    whole = _run(build(problem, theta), problem, theta).rounds
+    record = json.loads(json.dumps(_plain(whole[0][1])))
+    algorithm = build(Problem(problem.probes.copy(), problem.items.copy()), theta)
+    state = algorithm.tell(problem, goal, algorithm.init(problem, goal), _read(record))
+    rest = _run(algorithm, problem, theta, state=state, step=1).rounds
+    _expect(_same(whole[1:], rest), "after a first round from a file it asked for other rounds than without the break")
+
+
+CHECKS: dict[str, Callable[[Build], None]] = {
+    check.__name__: check
+    for check in (
+        says_what_it_is,
+        is_right,
+        needs_nothing_for_one_item,
+        settles_ties_within_epsilon,
+        believes_the_data,
+        is_deterministic,
+        is_pure,
+        replays,
+        goes_on_from_one_round,
+    )
+}
+"""Name -> check."""
+
+
+class _Run(NamedTuple):
+    rounds: list[tuple[Counts, Measurements]]
+    answer: int
+
+
+def _run(
+    algorithm: Algorithm[Any],
+    problem: Problem,
+    theta: Array,
+    *,
+    goal: BestItem | None = None,
+    seed: int = 0,
+    state: Any = None,
+    step: int = 0,
+) -> _Run:
+    """A run to its end; one that goes on from a ``state`` after ``step`` rounds uses the streams of the whole run."""
+    goal, environment = goal or BestItem(), LinearEnvironment(problem, theta)
+    state = algorithm.init(problem, goal) if state is None else state
+    rounds: list[tuple[Counts, Measurements]] = []
+    while (answer := algorithm.answer(problem, goal, state)) is None:
+        _expect(step < ROUNDS, f"no answer to an easy problem after {ROUNDS} rounds")
+        counts = algorithm.ask(problem, goal, state, _stream(seed, step, 0))
+        _check_counts(counts, problem.n_probes)
+        rounds.append((counts, environment.draw(counts, _stream(seed, step, 1))))
+        state, step = algorithm.tell(problem, goal, state, rounds[-1][1]), step + 1
+    return _Run(rounds, answer)
+
+
+def _check_counts(counts: Any, n: int) -> None:
+    _expect(
+        isinstance(counts, np.ndarray) and counts.dtype == np.int64 and counts.shape == (n,),
+        f"ask must return int64 counts, one for each of {n} probes, got {counts!r}",
+    )
+    _expect(bool((counts >= 0).all()), f"ask must return counts of at least 0, got {counts}")
+    _expect(bool(counts.any()), "ask must ask for at least one measurement while there is no answer, got only zeros")
+
+
+def _expect(holds: bool, sentence: str) -> None:
+    if not holds:
+        raise AssertionError(f"{sentence}.")
+
+
+def _build(algorithm: Algorithm[Any] | Build) -> Build:
+    return (lambda problem, theta: algorithm) if isinstance(algorithm, Algorithm) else algorithm
+
+
+def _stream(seed: int, step: int, purpose: int) -> np.random.Generator:
+    """What round ``step`` draws from: purpose 0 for the algorithm, 1 for the outcomes."""
+    return np.random.default_rng([seed, step, purpose])
+
+
+def _knows(algorithm: Algorithm[Any]) -> bool:
+    """Whether it is an oracle, which says so by a setting named theta."""
+    return "theta" in {field.name for field in dataclasses.fields(algorithm)}  # type: ignore[arg-type]
+
+
+def _takes(algorithm: Algorithm[Any], problem: Problem) -> bool:
+    """Whether it can do with differences of items only, where these are all that can be learned; it may refuse."""
+    if problem.coordinates.is_inside(problem.items).all():
+        return True
+    try:
+        algorithm.init(problem, BestItem())
+    except ProbewiseError:
+        return False
+    return True
+
+
+def _same(first: list[tuple[Counts, Measurements]], second: list[tuple[Counts, Measurements]]) -> bool:
+    """Whether both asked for the same."""
+    return len(first) == len(second) and all(np.array_equal(a[0], b[0]) for a, b in zip(first, second, strict=True))
+
+
+def _plain(measurements: Measurements) -> dict[str, list[float]]:
+    return {name: getattr(measurements, name).tolist() for name in ("count", "mean", "scatter")}
+
+
+def _read(record: dict[str, list[float]]) -> Measurements:
+    return Measurements(
+        np.array(record["count"], dtype=np.int64), np.array(record["mean"]), np.array(record["scatter"])
+    )

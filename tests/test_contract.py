@@ -1,0 +1,149 @@
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import probewise as pw
+from probewise.algorithms import ALGORITHMS, Algorithm
+from probewise.algorithms.uniform import Uniform
+from probewise.testing import CHECKS, check_algorithm, check_scale, check_solver, informed
+
+SCALE_FREE = ("alba", "explore-verify", "g-static", "rage", "uniform", "xy-oracle", "xy-static")
+VARIANTS: dict[str, dict[str, Any]] = {
+    "alba x": {"elimination": "x"},
+    "alba code": {"variant": "code"},
+    "explore-verify rage": {"explore": "rage"},
+    "rage paper": {"variant": "paper"},
+    "rage code": {"variant": "code"},
+}
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_algorithm_keeps_the_contract(name: str, check: str) -> None:
+    CHECKS[check](functools.partial(informed, name))
+
+
+@pytest.mark.parametrize("variant", [v for v in VARIANTS if v.split()[0] in ALGORITHMS])
+def test_so_do_their_variants(variant: str) -> None:
+    check_algorithm(functools.partial(informed, variant.split()[0], **VARIANTS[variant]))
+
+
+@pytest.mark.parametrize("name", [name for name in SCALE_FREE if name in ALGORITHMS])
+def test_units_of_outcomes_do_not_matter(name: str) -> None:
+    check_scale(functools.partial(informed, name))
+
+
+def test_names_are_those_of_the_registry() -> None:
+    assert {name: algorithm.name for name, algorithm in ALGORITHMS.items()} == {name: name for name in ALGORITHMS}
+
+
+# Each promise broken in turn: the contract must notice.
+
+
+@dataclasses.dataclass(frozen=True)
+class Fractions(Uniform):
+    def ask(self, problem: Any, goal: Any, state: Any, rng: Any) -> Any:
+        return Uniform.ask(self, problem, goal, state, rng) / 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Negative(Uniform):
+    def ask(self, problem: Any, goal: Any, state: Any, rng: Any) -> Any:
+        return -Uniform.ask(self, problem, goal, state, rng)
+
+
+@dataclasses.dataclass(frozen=True)
+class Idle(Uniform):
+    def ask(self, problem: Any, goal: Any, state: Any, rng: Any) -> Any:
+        return np.zeros(problem.n_probes, dtype=np.int64)
+
+
+@dataclasses.dataclass(frozen=True)
+class Stubborn(Uniform):
+    def answer(self, problem: Any, goal: Any, state: Any) -> int | None:
+        return None if state.winner is None else 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Endless(Uniform):
+    def answer(self, problem: Any, goal: Any, state: Any) -> int | None:
+        return 0 if problem.n_items == 1 else None
+
+    def ask(self, problem: Any, goal: Any, state: Any, rng: Any) -> Any:
+        return np.ones(problem.n_probes, dtype=np.int64)
+
+    def tell(self, problem: Any, goal: Any, state: Any, measurements: Any) -> Any:
+        return state
+
+
+@dataclasses.dataclass(frozen=True)
+class Forgetful(Uniform):
+    def ask(self, problem: Any, goal: Any, state: Any, rng: Any) -> Any:
+        return Uniform.ask(self, problem, goal, state, rng) + np.random.default_rng().integers(0, 1000)
+
+
+@dataclasses.dataclass(frozen=True)
+class Impure(Uniform):
+    def tell(self, problem: Any, goal: Any, state: Any, measurements: Any) -> Any:
+        state.weights.setflags(write=True)
+        state.weights[:] = np.arange(1, problem.n_probes + 1) / np.arange(1, problem.n_probes + 1).sum()
+        return Uniform.tell(self, problem, goal, state, measurements)
+
+
+@dataclasses.dataclass(frozen=True)
+class Measuring(Uniform):
+    def init(self, problem: Any, goal: Any) -> Any:
+        return dataclasses.replace(Uniform.init(self, problem, goal), winner=None)
+
+
+BROKEN: dict[type[Algorithm[Any]], str] = {
+    Fractions: "int64 counts",
+    Negative: "at least 0",
+    Idle: "only zeros",
+    Stubborn: "the best item is 1, got 0",
+    Endless: "no answer to an easy problem",
+    Forgetful: "same seed and the same outcomes",
+    Impure: "changed the state it was given",
+    Measuring: "a single item must be the answer at once, got None",
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.__name__)
+def test_a_broken_promise_is_noticed(broken: type[Algorithm[Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("probewise.testing.algorithms.ROUNDS", 300)
+    with pytest.raises(AssertionError, match=BROKEN[broken]):
+        check_algorithm(broken())
+
+
+def test_the_contract_takes_an_instance() -> None:
+    check_algorithm(pw.Uniform(growth=1.5))
+
+
+def test_a_peek_at_theta_is_noticed() -> None:
+    @dataclasses.dataclass(frozen=True)
+    class Peeking(Uniform):
+        secret: tuple[float, ...] = ()
+
+        def answer(self, problem: Any, goal: Any, state: Any) -> int | None:
+            return None if state.winner is None else int(np.argmax(problem.items @ np.array(self.secret)))
+
+    with pytest.raises(AssertionError, match="the measurements say item 1"):
+        check_algorithm(lambda problem, theta: Peeking(secret=tuple(theta)))
+
+
+def test_a_scale_that_matters_is_noticed() -> None:
+    with pytest.raises(AssertionError, match="1024 times"):
+        check_scale(pw.Rage("paper"))
+
+
+def test_solvers_are_judged_by_the_certified_optimum() -> None:
+    check_solver(lambda probes, directions: pw.optimal_design(probes, directions).weights)
+    with pytest.raises(AssertionError, match="above the optimum"):
+        check_solver(lambda probes, directions: np.full(len(probes), 1 / len(probes)))
+    with pytest.raises(AssertionError, match="sum to 1"):
+        check_solver(lambda probes, directions: np.ones(len(probes)))

@@ -15,17 +15,21 @@ import numpy as np
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LIMIT = 4096
+LIMIT = 512
 """Results kept at most; the oldest goes first."""
 
 _known: ContextVar[dict[bytes, Any] | None] = ContextVar("known", default=None)
+_kept: dict[bytes, Any] = {}
 
 
 @contextmanager
-def remembering() -> Iterator[None]:
-    """Within this block, a remembered function called again with equal arguments returns what it returned before."""
+def remembering(*, keep: bool = False) -> Iterator[None]:
+    """Within this block, a remembered function called again with equal arguments returns what it returned before.
+
+    With ``keep``, what one block remembers is there for the next: for workers, which get their work in pieces.
+    """
     known = _known.get()
-    token = _known.set({} if known is None else known)
+    token = _known.set((_kept if keep else {}) if known is None else known)
     try:
         yield
     finally:

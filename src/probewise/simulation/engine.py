@@ -187,7 +187,7 @@ def _spread(
 
 def _alone(work: Callable[[list[int]], list[Row]], chunk: list[int]) -> list[Row]:
     """A chunk in a process of its own."""
-    with one_thread(), remembering():
+    with one_thread(), remembering(keep=True):
         return work(chunk)
 
 

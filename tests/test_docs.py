@@ -69,10 +69,12 @@ def test_every_public_name_is_on_the_page_of_the_library() -> None:
     assert set(home) <= documented
 
 
-def test_every_formula_is_closed() -> None:
-    for page in DOCS.glob("**/*.md"):
-        text = re.sub(r"^```.*?^```$|`[^`\n]*`", "", page.read_text(), flags=re.M | re.S)
-        assert text.count("$$") % 2 == 0, page.name
-        for display in re.findall(r"\$\$(.*?)\$\$", text, flags=re.S):
-            assert len(re.findall(r"\\left\b", display)) == len(re.findall(r"\\right\b", display)), display
-            assert display.count("{") - display.count("\\{") == display.count("}") - display.count("\\}"), display
+@pytest.mark.parametrize("page", sorted(DOCS.glob("**/*.md")), ids=lambda page: page.name)
+def test_formulas_are_well_formed(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$|`[^`\n]*`", "", page.read_text(), flags=re.M | re.S)
+    assert text.count("$$") % 2 == 0
+    for formula in re.findall(r"\$\$(.*?)\$\$", text, flags=re.S):
+        plain = re.sub(r"\\[{}]", "", formula)
+        assert plain.count("{") == plain.count("}"), formula
+        # Sphinx puts a formula of several lines into a split environment, where MathJax refuses a number
+        assert not ("\\\\" in formula and "\\tag" in formula), f"put this into an equation* environment: {formula}"

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import probewise as pw
+from probewise.coordinates import coordinates
 
 DOCS = Path(__file__).parents[1] / "docs"
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```$(?:\n+```text\n(?P<output>.*?)^```$)?", flags=re.M | re.S)
@@ -78,3 +80,19 @@ def test_formulas_are_well_formed(page: Path) -> None:
         assert plain.count("{") == plain.count("}"), formula
         # Sphinx puts a formula of several lines into a split environment, where MathJax refuses a number
         assert not ("\\\\" in formula and "\\tag" in formula), f"put this into an equation* environment: {formula}"
+
+
+@pytest.mark.parametrize(
+    ("probes", "direction", "magnitude", "inside"),
+    [
+        ([[1.0, 0.0], [2.0, 0.0]], [1.0, 1e-9], None, False),
+        ([[1.0, 3.0], [2.0, 6.0]], [0.1, 0.3], None, True),
+        ([[1.0, 3.0], [2.0, 6.0]], [0.1, 0.3000001], None, False),
+        ([[1.0, 3.0], [2.0, 6.0]], [(1e8 + 0.7) - (1e8 + 0.1), (3e8 + 2.1) - (3e8 + 0.3)], [2e8, 6e8], True),
+    ],
+)
+def test_cases_of_decision_6(
+    probes: list[list[float]], direction: list[float], magnitude: list[float] | None, inside: bool
+) -> None:
+    magnitudes = None if magnitude is None else np.array([magnitude])
+    assert coordinates(np.array(probes)).is_inside(np.array([direction]), magnitudes).tolist() == [inside]

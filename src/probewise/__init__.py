@@ -34,6 +34,10 @@ _WHERE = {
     "Algorithm": "algorithms",
     "ALBA": "algorithms",
     "Rage": "algorithms",
+    "XYStatic": "algorithms",
+    "XYOracle": "algorithms",
+    "XYAdaptive": "algorithms",
+    "GStatic": "algorithms",
     "Uniform": "algorithms",
     "identify": "run",
     "Result": "result",
@@ -75,8 +79,12 @@ if TYPE_CHECKING:
     from probewise.algorithms import ALBA as ALBA
     from probewise.algorithms import ALGORITHMS as ALGORITHMS
     from probewise.algorithms import Algorithm as Algorithm
+    from probewise.algorithms import GStatic as GStatic
     from probewise.algorithms import Rage as Rage
     from probewise.algorithms import Uniform as Uniform
+    from probewise.algorithms import XYAdaptive as XYAdaptive
+    from probewise.algorithms import XYOracle as XYOracle
+    from probewise.algorithms import XYStatic as XYStatic
     from probewise.design import Design as Design
     from probewise.design import explicit as explicit
     from probewise.design import optimal_design as optimal_design

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
 from probewise.coordinates import Array
+from probewise.design import pairs
+from probewise.estimate import Estimate
 
 _BLOCK = 1_000_000
 
@@ -41,3 +45,16 @@ def beaten(items: Array, scores: Array, width: float) -> NDArray[np.bool_]:
     out = np.zeros(values.size, dtype=bool)
     out[order] = lost
     return out
+
+
+def eliminated(items: Array, fit: Estimate, factor: float) -> tuple[NDArray[np.bool_], float]:
+    """(m,): which ``items`` (m, d) another one beats by ``factor`` standard errors; and a half-width for all others.
+
+    No comparison of two items that are left has a larger half-width. Where the measurements do not determine all
+    differences, as when some were lost, nobody is beaten and the half-width is infinite.
+    """
+    if items.shape[0] > 1 and not fit.measured.is_inside(pairs(items).generators).all():
+        return np.zeros(items.shape[0], dtype=bool), math.inf
+    lost = beaten((items - items[0]) @ fit.whitener, items @ fit.theta, factor)
+    left = items[~lost]
+    return lost, factor * math.sqrt(fit.largest_variance(pairs(left))) if left.shape[0] > 1 else 0.0

@@ -63,13 +63,13 @@ def hardness(problem: Problem, theta: ArrayLike, *, tol: float = 1e-4) -> Hardne
     Probes count in units of their noise, so that ψ* contains σ². Where costs differ, ψ* and the bounds are
     about the expected cost of all measurements: the proof of Theorem 1 carries over.
     """
-    best, gaps = _gaps(problem, theta)
+    best, gaps = best_and_gaps(problem, theta)
     directions = star(problem.items, best, gaps)
     design = optimal_design(problem.scaled_probes, directions, cost=problem.cost, tol=tol)
     return Hardness(design, best, gaps)
 
 
-def _gaps(problem: Problem, theta: ArrayLike) -> tuple[int, Array]:
+def best_and_gaps(problem: Problem, theta: ArrayLike) -> tuple[int, Array]:
     """Number of the best item, and (m,) gaps of all items."""
     vector = np.asarray(theta, dtype=np.float64)
     if vector.shape != (problem.dimension,):
@@ -265,7 +265,7 @@ def rage_bound(
     _check_delta(delta)
     if not epsilon > 0:
         raise InvalidGoal(f"epsilon must be positive, got {epsilon!r}; the paper uses 0.2.")
-    best, gaps = _gaps(problem, theta)
+    best, gaps = best_and_gaps(problem, theta)
     psi = optimal_design(problem.scaled_probes, star(problem.items, best, gaps), tol=tol).value
     rank = problem.coordinates.rank
     if rounding is None:

@@ -6,14 +6,22 @@ from typing import Any
 
 from probewise.algorithms.alba import ALBA
 from probewise.algorithms.base import Algorithm
+from probewise.algorithms.g_static import GStatic
 from probewise.algorithms.rage import Rage
 from probewise.algorithms.uniform import Uniform
+from probewise.algorithms.xy_adaptive import XYAdaptive
+from probewise.algorithms.xy_oracle import XYOracle
+from probewise.algorithms.xy_static import XYStatic
 
 ALGORITHMS: dict[str, type[Algorithm[Any]]] = {
     "alba": ALBA,
+    "g-static": GStatic,
     "rage": Rage,
     "uniform": Uniform,
+    "xy-adaptive": XYAdaptive,
+    "xy-oracle": XYOracle,
+    "xy-static": XYStatic,
 }
 """Name -> class."""
 
-__all__ = ["ALBA", "ALGORITHMS", "Algorithm", "Rage", "Uniform"]
+__all__ = ["ALBA", "ALGORITHMS", "Algorithm", "GStatic", "Rage", "Uniform", "XYAdaptive", "XYOracle", "XYStatic"]

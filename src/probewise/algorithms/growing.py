@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import abc
 import math
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
-from probewise.algorithms.base import Counts
-from probewise.confidence import Evidence, Threshold
+from probewise.algorithms.base import Algorithm, Counts
+from probewise.algorithms.planning import Solver, check_solver, plan
+from probewise.confidence import Evidence, StarUnion, Threshold, require
 from probewise.coordinates import Array
+from probewise.design import Directions
+from probewise.errors import InvalidAlgorithm
 from probewise.estimate import Estimate, least_squares
 from probewise.goal import BestItem
 from probewise.measurements import Measurements
 from probewise.problem import Problem
 from probewise.rounding import round_design
+
+Sampling = Literal["rounded", "iid"]
+Variant = Literal["tight", "code"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,38 +32,136 @@ class Growing:
     weights: Array
     """(n,): the design."""
     check: int
-    """Checks made so far."""
+    """Number of the last check."""
     data: Measurements
     """All measurements."""
     winner: int | None
     """The item that passed a check."""
+
+    @classmethod
+    def start(cls, problem: Problem, weights: Array) -> Growing:
+        """Before the first measurement; a single item has won already."""
+        return cls(weights, 0, Measurements.empty(problem.n_probes), 0 if problem.n_items == 1 else None)
 
     def told(self, measurements: Measurements) -> Growing:
         """After one more round, not yet checked."""
         return replace(self, check=self.check + 1, data=self.data + measurements)
 
 
-def grown(problem: Problem, state: Growing, growth: float, rng: np.random.Generator, sampling: str) -> Counts:
-    """(n,): measurements that bring the total to the next check: the support's size times growth^check, rounded up.
+@dataclass(frozen=True, kw_only=True)
+class Static(Algorithm[Growing]):
+    """One design for all rounds; what the design is for, and who may win, is left to the algorithm.
+
+    "tight": the total after check j is the size of the support times growth^j. "code": what the RAGE authors ran, a
+    loop that counts every check twice: fresh batches of ⌈u⌉, ⌈u³⌉, ⌈u⁵⌉, … probes drawn from the design.
+    """
+
+    growth: float
+    """Factor u between checks."""
+    variant: Variant = "tight"
+    """Which of the two; it decides the two settings below unless they are given."""
+    sampling: Sampling | None = None
+    """"rounded" to the design as closely as whole numbers allow, or "iid" draws from it; as the variant by default."""
+    threshold: Threshold | None = None
+    """What the winner must pass; StarUnion for "tight" and the authors' for "code" by default."""
+    solver: Solver = "certified"
+    """How the design is found; "frank-wolfe" is the authors'."""
+    tol: float = 1e-3
+    """Certified relative gap of the design."""
+
+    def __post_init__(self) -> None:
+        if not 1 < self.growth < math.inf:
+            raise InvalidAlgorithm(f"growth must be larger than 1, got {self.growth!r}; 1.1 to 2 is usual.")
+        if self.variant not in ("tight", "code"):
+            raise InvalidAlgorithm(f"variant must be 'tight' or 'code', got {self.variant!r}.")
+        if self.sampling not in (None, "rounded", "iid"):
+            raise InvalidAlgorithm(f"sampling must be 'rounded' or 'iid', got {self.sampling!r}.")
+        check_solver(self.solver)
+        require(self.rule, "fixed", "least squares", self.name)
+
+    @abc.abstractmethod
+    def directions(self, problem: Problem) -> Directions:
+        """What the design is for."""
+
+    @abc.abstractmethod
+    def candidate(self, problem: Problem) -> int | None:
+        """The only item that may win, or None: the leader may."""
+
+    @property
+    @abc.abstractmethod
+    def authors_threshold(self) -> Threshold:
+        """The default of variant "code"."""
+
+    @property
+    def rule(self) -> Threshold:
+        """The threshold in force."""
+        return self.threshold or (self.authors_threshold if self.variant == "code" else StarUnion())
+
+    @property
+    def proven(self) -> bool:
+        """As the threshold: the probes of every round are independent of all outcomes."""
+        return self.rule.proven
+
+    def init(self, problem: Problem, goal: BestItem) -> Growing:
+        """The design."""
+        if problem.n_items == 1:
+            return Growing.start(problem, np.full(problem.n_probes, 1.0 / problem.n_probes))
+        return Growing.start(problem, plan(problem, self.directions(problem), tol=self.tol, solver=self.solver).weights)
+
+    def ask(self, problem: Problem, goal: BestItem, state: Growing, rng: np.random.Generator) -> Counts:
+        """What brings the total to the next check."""
+        sampling = self.sampling or ("iid" if self.variant == "code" else "rounded")
+        if self.variant == "code":
+            return reached(problem, state, state.data.n + math.ceil(self.growth ** self._next(state)), rng, sampling)
+        return grown(problem, state, self.growth, rng, sampling)
+
+    def tell(self, problem: Problem, goal: BestItem, state: Growing, measurements: Measurements) -> Growing:
+        """Add the measurements and check."""
+        told = replace(state.told(measurements), check=self._next(state))
+        return checked(problem, goal, told, self.rule, self.candidate(problem))
+
+    def answer(self, problem: Problem, goal: BestItem, state: Growing) -> int | None:
+        """The item that has passed."""
+        return state.winner
+
+    def _next(self, state: Growing) -> int:
+        """Number of the next check: 1, 2, 3, … or, in the authors' loop, 1, 3, 5, …"""
+        return state.check + (2 if self.variant == "code" and state.check else 1)
+
+
+def grown(problem: Problem, state: Growing, growth: float, rng: np.random.Generator, sampling: Sampling) -> Counts:
+    """(n,): measurements that bring the total to the next check: the support's size times growth^check, rounded up."""
+    first = int(np.count_nonzero(state.weights))
+    return reached(problem, state, math.ceil(first * growth**state.check), rng, sampling)
+
+
+def reached(problem: Problem, state: Growing, total: int, rng: np.random.Generator, sampling: Sampling) -> Counts:
+    """(n,): at least one measurement, to bring the total to ``total`` or, if rounded, to the size of the support.
 
     "rounded" follows the design as closely as whole numbers allow; "iid" draws probes from it, as the authors do.
     """
-    first = int(np.count_nonzero(state.weights))
-    target = max(math.ceil(first * growth**state.check), state.data.n + 1)
+    total = max(total, state.data.n + 1)
     if sampling == "iid":
-        return rng.multinomial(target - state.data.n, state.weights).astype(np.int64)
-    wanted = round_design(state.weights, target, probes=problem.probes).counts
+        return rng.multinomial(total - state.data.n, state.weights).astype(np.int64)
+    total = max(total, int(np.count_nonzero(state.weights)))
+    wanted = round_design(state.weights, total, probes=problem.probes).counts
     # divisor methods never take back what they gave for a smaller total
     return np.asarray(np.maximum(wanted - state.data.count, 0), dtype=np.int64)
 
 
-def estimate(problem: Problem, data: Measurements) -> Estimate:
-    """Least squares on data whose probes were planned beforehand."""
-    return least_squares(problem.probes, data, sigma=problem.sigma)
+def checked(
+    problem: Problem, goal: BestItem, state: Growing, threshold: Threshold, candidate: int | None = None
+) -> Growing:
+    """The state after a check of the leader, or of a candidate known beforehand."""
+    fit = least_squares(problem.probes, state.data, sigma=problem.sigma)
+    chosen = int(np.argmax(problem.items @ fit.theta)) if candidate is None else candidate
+    width = threshold.width(evidence(problem, goal, state))
+    return replace(state, winner=winner(problem, fit, chosen, width, goal.epsilon))
 
 
 def evidence(problem: Problem, goal: BestItem, state: Growing) -> Evidence:
     """What a threshold may look at after a round."""
+    probes = problem.coordinates.probes
     return Evidence(
         delta=goal.delta,
         check=state.check,
@@ -63,6 +169,7 @@ def evidence(problem: Problem, goal: BestItem, state: Growing) -> Evidence:
         items=problem.n_items,
         measurements=state.data.n,
         dimension=problem.coordinates.rank,
+        information=(probes.T * state.data.count) @ probes,
     )
 
 
@@ -72,13 +179,3 @@ def winner(problem: Problem, fit: Estimate, candidate: int, width: float, epsilo
     differences = problem.items[candidate] - problem.items[rivals]
     lead = fit.mean(differences) + epsilon
     return candidate if bool(np.all(lead > width * np.sqrt(fit.variance(differences)))) else None
-
-
-def checked(
-    problem: Problem, goal: BestItem, state: Growing, threshold: Threshold, candidate: int | None = None
-) -> Growing:
-    """The state after a check of the leader, or of a candidate known beforehand."""
-    fit = estimate(problem, state.data)
-    chosen = int(np.argmax(problem.items @ fit.theta)) if candidate is None else candidate
-    width = threshold.width(evidence(problem, goal, state))
-    return replace(state, winner=winner(problem, fit, chosen, width, goal.epsilon))

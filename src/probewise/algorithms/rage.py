@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probewise.algorithms.base import Algorithm, Counts
+from probewise.algorithms.planning import Solver, check_solver, plan
 from probewise.confidence import spent
 from probewise.coordinates import Array
-from probewise.design import optimal_design, pairs, reduce_support
-from probewise.elimination import beaten, behind
+from probewise.design import pairs
+from probewise.elimination import behind, eliminated
 from probewise.errors import InvalidAlgorithm
 from probewise.estimate import Estimate, least_squares
 from probewise.goal import BestItem
@@ -51,6 +52,8 @@ class Rage(Algorithm[_Phase]):
     """ε of the rounding; 1/5 in the paper, 1/10 in the code and for "tight"."""
     tol: float = 1e-2
     """Certified relative gap of the designs."""
+    solver: Solver = "certified"
+    """How designs are found; "frank-wolfe" is the authors'."""
 
     name: ClassVar[str] = "rage"
     summary: ClassVar[str] = "Rounds of an optimal design for the pairs of surviving items, then elimination."
@@ -61,6 +64,7 @@ class Rage(Algorithm[_Phase]):
             raise InvalidAlgorithm(f"variant must be 'paper', 'code' or 'tight', got {self.variant!r}.")
         if self.rounding is not None and not 0 < self.rounding < 1:
             raise InvalidAlgorithm(f"rounding must lie strictly between 0 and 1, got {self.rounding!r}; 0.2 is usual.")
+        check_solver(self.solver)
 
     @property
     def proven(self) -> bool:
@@ -84,9 +88,9 @@ class Rage(Algorithm[_Phase]):
     def tell(self, problem: Problem, goal: BestItem, state: _Phase, measurements: Measurements) -> _Phase:
         """θ̂_t from this round only; drop every survivor that another one beats; t ← t + 1."""
         fit = least_squares(problem.probes, measurements, sigma=problem.sigma)
-        scores = problem.items[state.survivors] @ fit.theta
-        lost, width = self._beaten(problem, goal, state, fit, scores)
-        survivors, scores = state.survivors[~lost], scores[~lost]
+        lost, width = self._beaten(problem, goal, state, fit)
+        survivors = state.survivors[~lost]
+        scores = problem.items[survivors] @ fit.theta
         return self._planned(problem, goal, _Phase(state.t + 1, survivors, None, width, scores))
 
     def answer(self, problem: Problem, goal: BestItem, state: _Phase) -> int | None:
@@ -99,45 +103,39 @@ class Rage(Algorithm[_Phase]):
         """λ_t, ρ_t and N_t for the survivors."""
         if self.answer(problem, goal, phase) is not None:
             return phase
-        X, Y = problem.scaled_probes, pairs(problem.items[phase.survivors])
-        design = optimal_design(X, Y, cost=problem.cost, tol=self.tol)
-        weights = reduce_support(X, design.weights, cost=problem.cost)
-        value = design.value / float(problem.cost @ design.weights)
-        n = self._measurements(problem, goal, phase, value, int(np.count_nonzero(weights)))
-        return replace(phase, counts=round_design(weights, n, probes=X, method="efficient").counts)
+        design = plan(problem, pairs(problem.items[phase.survivors]), tol=self.tol, solver=self.solver)
+        n = self._measurements(problem, goal, phase, design.rho, int(np.count_nonzero(design.weights)))
+        return replace(phase, counts=round_design(design.weights, n, probes=problem.scaled_probes).counts)
 
     def _measurements(self, problem: Problem, goal: BestItem, phase: _Phase, rho: float, support: int) -> int:
         """N_t: enough for half-width 2^-(t+2) in the paper, 2^-t in the code, half of the last one in "tight"."""
-        t, eps, items = phase.t, self.slack, problem.n_items
+        t, eps, d = phase.t, self.slack, problem.coordinates.rank
+        if self.variant == "tight":
+            # nothing below epsilon is of use
+            halfwidth = max(phase.width / 2.0, goal.epsilon)
+        else:
+            halfwidth = 2.0 ** -(t + 2 if self.variant == "paper" else t)
+        least = sufficient_measurements(eps, support=support, dimension=d)
         if self.variant == "paper":
-            d = problem.coordinates.rank
-            least = math.ceil((d * (d + 1) / 2 + 1) / eps)
-            return max(math.ceil(8 * 4 ** (t + 1) * rho * (1 + eps) * math.log(items**2 * t**2 / goal.delta)), least)
+            least = max(least, math.ceil((d * (d + 1) / 2 + 1) / eps))  # r(ε) as printed may be too small (E4)
         if self.variant == "code":
             least = math.ceil(2 * support / eps)
-            return max(
-                math.ceil(8 * 4 ** (t - 1) * rho * (1 + eps) * math.log(2 * items**2 * t**2 / goal.delta)), least
-            )
-        least = sufficient_measurements(eps, support=support, dimension=problem.coordinates.rank)
-        target = phase.width / 2.0
-        return max(math.ceil(2 * rho * (1 + eps) * self._log(goal, phase) / target**2), least)
+        # 8·4^(t+1)·ρ(1+ε)·log(…) of the paper, 8·4^(t-1) of the code
+        return max(math.ceil(2.0 * rho * (1 + eps) * self._log(problem, goal, phase) / halfwidth**2), least)
 
-    def _log(self, goal: BestItem, phase: _Phase) -> float:
-        """log((|Ẑ_t| - 1)/δ_t)."""
-        return math.log((phase.survivors.size - 1) / spent(goal.delta, phase.t))
+    def _log(self, problem: Problem, goal: BestItem, phase: _Phase) -> float:
+        """log(|Z|²t²/δ), with 2|Z|² in the code; log((|Ẑ_t| - 1)/δ_t), δ_t = δ/(t(t+1)), in "tight"."""
+        if self.variant == "tight":
+            return math.log((phase.survivors.size - 1) / spent(goal.delta, phase.t))
+        return math.log((1 if self.variant == "paper" else 2) * problem.n_items**2 * phase.t**2 / goal.delta)
 
     def _beaten(
-        self, problem: Problem, goal: BestItem, phase: _Phase, fit: Estimate, scores: Array
+        self, problem: Problem, goal: BestItem, phase: _Phase, fit: Estimate
     ) -> tuple[NDArray[np.bool_], float]:
         """Who is beaten, and a half-width that no comparison of survivors exceeds."""
-        items = problem.items[phase.survivors]
+        items, factor = problem.items[phase.survivors], math.sqrt(2.0 * self._log(problem, goal, phase))
         if self.variant == "paper":
-            return behind(scores, 2.0 ** -(phase.t + 2)), 2.0 ** -(phase.t + 2)
-        log = self._log(goal, phase)
-        if self.variant == "code":
-            log = math.log(2 * problem.n_items**2 * phase.t**2 / goal.delta)
-        factor = math.sqrt(2.0 * log)
-        lost = beaten((items - items[0]) @ fit.whitener, scores, factor)
-        left = items[~lost]
-        worst = math.sqrt(fit.largest_variance(pairs(left))) if left.shape[0] > 1 else 0.0
-        return lost, factor * worst
+            # N_t makes the second at most the first, unless measurements were lost
+            margin = max(2.0 ** -(phase.t + 2), factor * math.sqrt(fit.largest_variance(pairs(items))))
+            return behind(items @ fit.theta, margin), margin
+        return eliminated(items, fit, factor)

@@ -33,6 +33,7 @@ _WHERE = {
     "ALGORITHMS": "algorithms",
     "Algorithm": "algorithms",
     "ALBA": "algorithms",
+    "ExploreVerify": "algorithms",
     "Rage": "algorithms",
     "XYStatic": "algorithms",
     "XYOracle": "algorithms",
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from probewise.algorithms import ALBA as ALBA
     from probewise.algorithms import ALGORITHMS as ALGORITHMS
     from probewise.algorithms import Algorithm as Algorithm
+    from probewise.algorithms import ExploreVerify as ExploreVerify
     from probewise.algorithms import GStatic as GStatic
     from probewise.algorithms import Rage as Rage
     from probewise.algorithms import Uniform as Uniform

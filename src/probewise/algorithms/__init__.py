@@ -6,6 +6,7 @@ from typing import Any
 
 from probewise.algorithms.alba import ALBA
 from probewise.algorithms.base import Algorithm
+from probewise.algorithms.explore_verify import ExploreVerify
 from probewise.algorithms.g_static import GStatic
 from probewise.algorithms.rage import Rage
 from probewise.algorithms.uniform import Uniform
@@ -15,6 +16,7 @@ from probewise.algorithms.xy_static import XYStatic
 
 ALGORITHMS: dict[str, type[Algorithm[Any]]] = {
     "alba": ALBA,
+    "explore-verify": ExploreVerify,
     "g-static": GStatic,
     "rage": Rage,
     "uniform": Uniform,
@@ -24,4 +26,15 @@ ALGORITHMS: dict[str, type[Algorithm[Any]]] = {
 }
 """Name -> class."""
 
-__all__ = ["ALBA", "ALGORITHMS", "Algorithm", "GStatic", "Rage", "Uniform", "XYAdaptive", "XYOracle", "XYStatic"]
+__all__ = [
+    "ALBA",
+    "ALGORITHMS",
+    "Algorithm",
+    "ExploreVerify",
+    "GStatic",
+    "Rage",
+    "Uniform",
+    "XYAdaptive",
+    "XYOracle",
+    "XYStatic",
+]

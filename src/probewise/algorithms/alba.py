@@ -33,7 +33,7 @@ class _Draw:
 
     def theta(self, problem: Problem, data: Measurements) -> Array:
         """(d,): M⁻¹ (1/N) Σ x_t r_t, which is unbiased because M is that of the design, not of the draws."""
-        moment = problem.scaled_probes.T @ (data.total / problem.sigma) / data.n
+        moment = problem.scaled_probes.T @ (data.total / problem.sigma) / max(data.n, 1)
         return self.whitener @ (self.whitener.T @ moment)
 
     @property
@@ -61,6 +61,10 @@ class _Draw:
 
     def _noise(self, size: float) -> float:
         return math.sqrt(2 * (1 + self.leverage * math.sqrt(3 / size)) / size)
+
+    def suffices(self, size: float) -> bool:
+        """Whether the widths hold; only for want of measurements that were lost they may not."""
+        return size >= 3 * self.leverage**2
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,8 +142,7 @@ class ALBA(Algorithm[_Phase]):
     def ask(self, problem: Problem, goal: BestItem, state: _Phase, rng: np.random.Generator) -> Counts:
         """N_s independent draws from λ."""
         assert state.draw is not None
-        _, n = self._size(problem, goal, state, state.draw)
-        return rng.multinomial(n, state.draw.weights).astype(np.int64)
+        return rng.multinomial(self._draws(problem, goal, state, state.draw), state.draw.weights).astype(np.int64)
 
     def tell(self, problem: Problem, goal: BestItem, state: _Phase, measurements: Measurements) -> _Phase:
         """θ̂ from this step only; drop every survivor that the leader beats; s ← s + 1."""
@@ -148,7 +151,8 @@ class ALBA(Algorithm[_Phase]):
         scores = problem.items[state.survivors] @ theta
         leader = int(state.survivors[np.argmax(scores)])
         behind = scores.max() - scores
-        widths = self._widths(problem, goal, state, theta, problem.items[leader] - problem.items[state.survivors])
+        size = measurements.n / self._log(goal, state, state.draw)
+        widths = self._widths(problem, state, theta, problem.items[leader] - problem.items[state.survivors], size)
         kept = behind <= widths
         survivors = state.survivors[kept]
         slack = float((widths - behind)[kept].max()) if survivors.size > 1 else 0.0
@@ -191,26 +195,33 @@ class ALBA(Algorithm[_Phase]):
         weights[use] = share
         return _Draw(weights, whitener, leverage, self.norm_bound / problem.sigma)
 
-    def _size(self, problem: Problem, goal: BestItem, phase: _Phase, draw: _Draw) -> tuple[float, int]:
-        """l_s = max(4L², 3)(2 + (6 + ε_s)g²)/(ε_s/2)², and N_s = l_s log(5·statements/δ_s)."""
-        delta = goal.delta * (6 / math.pi**2) ** 2 / ((phase.call + 1) * phase.step) ** 2
-        eps, square = 2.0**-phase.step, draw.leverage**2
-        statements: float = phase.entered
-        if self.elimination == "y":
-            statements = phase.entered * (phase.entered - 1) / 2 + draw.support.size
+    def _log(self, goal: BestItem, phase: _Phase, draw: _Draw) -> float:
+        """log(5·statements/δ_s), δ_s = (6/π²)²δ/((r + 1)s)²."""
+        items = phase.entered
+        statements = items if self.elimination == "x" else items * (items - 1) / 2 + draw.support.size
         if self.variant == "code":
-            eps, square, statements = 4 / 1.1**phase.step, problem.coordinates.rank, phase.entered**2 / 2
-        size = max(4 * draw.bound**2, 3) * (2 + (6 + eps) * square) / (eps / 2) ** 2
-        return size, math.ceil(size * math.log(5 * statements / delta))
+            statements = items**2 / 2
+        return math.log(5 * statements / goal.delta * (math.pi**2 / 6 * (phase.call + 1) * phase.step) ** 2)
 
-    def _widths(self, problem: Problem, goal: BestItem, phase: _Phase, theta: Array, differences: Array) -> Array:
+    def _draws(self, problem: Problem, goal: BestItem, phase: _Phase, draw: _Draw) -> int:
+        """N_s = l_s log(5·statements/δ_s), l_s = max(4L², 3)(2 + (6 + ε_s)g²)/(ε_s/2)²."""
+        eps, square = 2.0**-phase.step, draw.leverage**2
+        if self.variant == "code":
+            eps, square = 4 / 1.1**phase.step, problem.coordinates.rank
+        size = max(4 * draw.bound**2, 3) * (2 + (6 + eps) * square) / (eps / 2) ** 2
+        return math.ceil(size * self._log(goal, phase, draw))
+
+    def _widths(self, problem: Problem, phase: _Phase, theta: Array, differences: Array, size: float) -> Array:
         """(k,): how far the estimate of each difference (k, d) of survivors may be from the truth."""
         draw = phase.draw
         assert draw is not None
+        if not draw.suffices(size):
+            return np.full(differences.shape[0], np.inf)
         if self.elimination == "x":
+            # the first is the larger, unless measurements were lost
+            margin = max(2.0**-phase.step, 2 * draw.accuracy(size)) / draw.leverage
             longest = np.linalg.norm(problem.items[phase.survivors] @ draw.whitener, axis=1).max()
-            return np.full(differences.shape[0], 2.0**-phase.step * longest / draw.leverage)
-        size, _ = self._size(problem, goal, phase, draw)
+            return np.full(differences.shape[0], margin * longest)
         accuracy = 2.0 ** -(phase.step + 1) if self.variant == "code" else draw.accuracy(size)
         means = np.minimum(draw.bounds, np.abs(problem.scaled_probes @ theta) + accuracy)
         return draw.widths(problem, differences, means, size)

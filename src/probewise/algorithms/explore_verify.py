@@ -1,0 +1,138 @@
+"""Explore-verify: find a candidate with little confidence, then prove it on fresh data by the design made for it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from probewise.algorithms.base import Algorithm, Counts
+from probewise.algorithms.g_static import GStatic
+from probewise.algorithms.planning import plan
+from probewise.algorithms.rage import Rage
+from probewise.confidence import spent
+from probewise.design import star
+from probewise.errors import InvalidAlgorithm
+from probewise.estimate import least_squares
+from probewise.goal import BestItem
+from probewise.measurements import Measurements
+from probewise.problem import Problem
+from probewise.rounding import round_design, sufficient_measurements
+
+EXPLORERS: dict[str, type[Algorithm[Any]]] = {"g-static": GStatic, "rage": Rage}
+"""Who may look for the candidate."""
+_ROUNDING = 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class _Attempt:
+    """Attempt l = 1, 2, …: exploring while nothing is planned, verifying once ``counts`` are."""
+
+    attempt: int
+    inner: Any
+    """The state of the explorer."""
+    data: Measurements
+    """Of this attempt's exploration."""
+    candidate: int
+    counts: Counts | None
+    """The plan of the verification."""
+    verified: bool
+
+
+@dataclass(frozen=True)
+class ExploreVerify(Algorithm[_Attempt]):
+    """Explore at the constant level κ, verify at level δ/(l(l+1)); if the candidate fails, begin again.
+
+    The price of a small δ is paid in the verification only, whose design is the best one for the gaps that the
+    exploration saw. No error can come from the exploration: only what fresh data prove is returned.
+    """
+
+    explore: Literal["g-static", "rage"] = "g-static"
+    """Karnin's static exploration, or RAGE."""
+    kappa: float = 0.1
+    """Probability κ with which an exploration may fail, and with which a verification may miss a right candidate."""
+    tol: float = 1e-2
+    """Certified relative gap of the designs of verifications."""
+
+    name: ClassVar[str] = "explore-verify"
+    summary: ClassVar[str] = "Finds a candidate with little confidence, then proves it on fresh data."
+    reference: ClassVar[str] = "Karnin 2016; docs/explore-verify.md"
+    needs: ClassVar[str] = "items in the span of the probes, unless RAGE explores"
+
+    def __post_init__(self) -> None:
+        if self.explore not in EXPLORERS:
+            raise InvalidAlgorithm(f"explore must be one of {', '.join(EXPLORERS)}, got {self.explore!r}.")
+        if not 0 < self.kappa < 1 / 3:
+            raise InvalidAlgorithm(f"kappa must lie strictly between 0 and 1/3, got {self.kappa!r}; 0.1 is usual.")
+
+    @property
+    def proven(self) -> bool:
+        """Whatever explores: docs/explore-verify.md."""
+        return True
+
+    def init(self, problem: Problem, goal: BestItem) -> _Attempt:
+        """l = 1."""
+        return self._begun(problem, goal, 1)
+
+    def ask(self, problem: Problem, goal: BestItem, state: _Attempt, rng: np.random.Generator) -> Counts:
+        """What the explorer asks, or the plan of the verification."""
+        if state.counts is not None:
+            return state.counts
+        explorer, level = self._explorer(goal)
+        return explorer.ask(problem, level, state.inner, rng)
+
+    def tell(self, problem: Problem, goal: BestItem, state: _Attempt, measurements: Measurements) -> _Attempt:
+        """To the explorer until it answers; then accept or reject its candidate."""
+        if state.counts is not None:
+            if self._accepted(problem, goal, state, measurements):
+                return replace(state, verified=True)
+            return self._begun(problem, goal, state.attempt + 1)
+        explorer, level = self._explorer(goal)
+        inner = explorer.tell(problem, level, state.inner, measurements)
+        found = explorer.answer(problem, level, inner)
+        state = replace(state, inner=inner, data=state.data + measurements)
+        return state if found is None else self._planned(problem, goal, replace(state, candidate=found))
+
+    def answer(self, problem: Problem, goal: BestItem, state: _Attempt) -> int | None:
+        """The candidate, once verified."""
+        return state.candidate if state.verified else None
+
+    def _explorer(self, goal: BestItem) -> tuple[Algorithm[Any], BestItem]:
+        return EXPLORERS[self.explore](), BestItem(self.kappa, goal.epsilon)
+
+    def _begun(self, problem: Problem, goal: BestItem, attempt: int) -> _Attempt:
+        """Attempt l before its first measurement; a single item needs none."""
+        explorer, level = self._explorer(goal)
+        inner = explorer.init(problem, level)
+        return _Attempt(attempt, inner, Measurements.empty(problem.n_probes), 0, None, problem.n_items == 1)
+
+    def _planned(self, problem: Problem, goal: BestItem, state: _Attempt) -> _Attempt:
+        """The design for the gaps Δ̃ seen, and N = 2ψ̃(√log(1/δ_l) + √log((|Z| - 1)/κ))²: a width, and its power."""
+        fit = least_squares(problem.probes, state.data, sigma=problem.sigma)
+        differences = problem.items[state.candidate] - problem.items
+        # a gap is not believed to be smaller than its standard error
+        gaps = np.maximum(fit.mean(differences), np.sqrt(fit.variance(differences))) + goal.epsilon
+        gaps[state.candidate] = 1.0
+        weights, psi = plan(problem, star(problem.items, state.candidate, gaps), tol=self.tol)
+        power = math.log((problem.n_items - 1) / self.kappa)
+        wanted = 2 * psi * (1 + _ROUNDING) * (math.sqrt(_log(goal, state)) + math.sqrt(power)) ** 2
+        support, rank = int(np.count_nonzero(weights)), problem.coordinates.rank
+        n = max(math.ceil(wanted), sufficient_measurements(_ROUNDING, support=support, dimension=rank))
+        return replace(state, counts=round_design(weights, n, probes=problem.scaled_probes).counts)
+
+    def _accepted(self, problem: Problem, goal: BestItem, state: _Attempt, measurements: Measurements) -> bool:
+        """Whether the candidate beats every other item on the fresh data.
+
+        No union bound: a wrong candidate must in particular beat the best item, and that is one comparison.
+        """
+        fit = least_squares(problem.probes, measurements, sigma=problem.sigma)
+        differences = problem.items[state.candidate] - np.delete(problem.items, state.candidate, axis=0)
+        widths = np.sqrt(2.0 * _log(goal, state) * fit.variance(differences))
+        return bool(np.all(fit.mean(differences) + goal.epsilon > widths))
+
+
+def _log(goal: BestItem, state: _Attempt) -> float:
+    """log(1/δ_l)."""
+    return -math.log(spent(goal.delta, state.attempt))

@@ -97,7 +97,7 @@ def test_longer_pairs(monkeypatch, quick):
                 assert found.size == 0
             if exact and most > limit * (1 + 1e-9):
                 assert found.size > 0
-                assert lengths.max() == pytest.approx(most, rel=1e-12)
+                assert lengths.max() == pytest.approx(most, rel=1e-5)  # partners are chosen in single precision
 
     check()
 

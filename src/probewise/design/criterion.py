@@ -188,7 +188,7 @@ class Pairs(Directions):
 
     def seek(self, limit: float, count: int, hints: Labels) -> Labels:
         """The farthest partners of many items, and theirs; of all items if pruning leaves few pairs."""
-        if _pairs_left(self.items, limit) <= _QUICK:
+        if _centred(self.items, limit)[1] <= _QUICK:
             return self.longer(limit, count)
         m = self.items.shape[0]
         sources = np.argsort(-_squares(self.items), kind="stable")[: max(count, _QUICK // m)]
@@ -246,27 +246,31 @@ def _farthest_from(points: Array, sources: Labels) -> Labels:
     return out
 
 
-def _middle(points: Array) -> Array:
-    return np.asarray(0.5 * (points.min(axis=0) + points.max(axis=0)))
+def _pairs_left(norms: Array, limit: float) -> int:
+    """Number of pairs that norms about a centre do not rule out as farther apart than ``limit`` (squared)."""
+    norms = np.sort(norms)
+    return int((norms.size - np.searchsorted(norms, np.sqrt(limit) - norms, side="right")).sum()) // 2
 
 
-def _pairs_left(points: Array, limit: float) -> int:
-    """Number of pairs of rows that the norms about the middle do not rule out as farther than ``limit`` (squared)."""
-    norms = np.sort(np.linalg.norm(points - _middle(points), axis=1))
-    partners = norms.size - np.searchsorted(norms, np.sqrt(limit) - norms, side="right")
-    return int(partners.sum()) // 2
+def _centred(points: Array, limit: float) -> tuple[Array, int]:
+    """The rows about the mean or the middle of their box, whichever leaves fewer pairs, and how many it leaves."""
+    choices = []
+    for centre in (points.mean(axis=0), 0.5 * (points.min(axis=0) + points.max(axis=0))):
+        moved = points - centre
+        choices.append((moved, _pairs_left(np.linalg.norm(moved, axis=1), limit)))
+    return min(choices, key=lambda choice: choice[1])
 
 
 def _far_pairs(points: Array, limit: float, *, grow: bool) -> tuple[Labels, Labels, Array]:
     """For each row of ``points`` (m, d) a far partner, where farther than ``limit`` (squared): i, j, squares.
 
-    By blocks of rows sorted by decreasing norm about the middle. A pair can only be farther than D if
+    By blocks of rows sorted by decreasing norm about a centre. A pair can only be farther than D if
     |a| + |b| > D, so that block [i, j) needs only the columns with |b| > D - |a_i|, and the search ends at
     2|a_i| <= D. Single precision screens the blocks; what it cannot decide is done again in double, so that no
     pair above the limit is missed and the farthest pair of all is exact. With ``grow``, the limit follows the
     farthest pair found. O(m²d) at worst, O(m) memory.
     """
-    points = points - _middle(points)
+    points, _ = _centred(points, limit)
     norms = np.linalg.norm(points, axis=1)
     order = np.argsort(-norms, kind="stable")
     scale = float(norms[order[0]])

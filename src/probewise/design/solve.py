@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from probewise.coordinates import Array, Coordinates, coordinates
 from probewise.design import working_set
-from probewise.design.certificate import Certificate, certify
+from probewise.design.certificate import Certificate, Witness, certify
 from probewise.design.criterion import Directions, Labels, Pairs, as_matrix
 from probewise.design.memory import remembered
 from probewise.design.solvers import frank_wolfe
@@ -89,7 +89,6 @@ def optimal_design(
     space = coordinates(X / np.sqrt(c)[:, None])
     _check_directions(space, directions)
     mapped = directions.mapped(space.transform)
-    unit = np.ones(X.shape[0])
     candidates: tuple[Array, ...]
     if solver == "frank-wolfe":
         trace = frank_wolfe.solve(space.probes, mapped)
@@ -97,12 +96,14 @@ def optimal_design(
     else:
         outcome = working_set.solve(space.probes, mapped, tol=tol)
         candidates, witness, rounds = outcome.candidates, outcome.witness, outcome.rounds
+    # judged on the probes and directions as they were given: v'(yT) = (Tv)'y
+    witness = Witness(witness.labels, witness.multipliers, witness.vectors @ space.transform.T)
     for shares in candidates:
-        certificate = certify(space.probes, unit, mapped, shares, witness)
+        weights = shares / c / (shares / c).sum()
+        certificate = certify(X, c, directions, weights, witness)
         if certificate.gap <= tol:
             break
-    weights = shares / c
-    return Design(weights / weights.sum(), certificate, tol, solver, rounds)
+    return Design(weights, certificate, tol, solver, rounds)
 
 
 def _checked_cost(cost: ArrayLike | None, n: int) -> Array:

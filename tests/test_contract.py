@@ -105,7 +105,7 @@ BROKEN: dict[type[Algorithm[Any]], str] = {
     Fractions: "int64 counts",
     Negative: "at least 0",
     Idle: "only zeros",
-    Stubborn: "the best item is 1, got 0",
+    Stubborn: r"the best item is 1, got \[0, 0\] in two runs",
     Endless: "no answer to an easy problem",
     Forgetful: "same seed and the same outcomes",
     Impure: "changed the state it was given",

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from probewise.algorithms import ALGORITHMS, Algorithm
 from probewise.algorithms.base import Counts
 from probewise.coordinates import Array
-from probewise.design import digest
+from probewise.design import digest, remembering
 from probewise.errors import ProbewiseError
 from probewise.goal import BestItem
 from probewise.measurements import Measurements
@@ -85,10 +85,10 @@ def is_right(build: Build) -> None:
         algorithm = build(problem, theta)
         if not _takes(algorithm, problem):
             continue
-        for seed in (0, 1):
-            answer = _run(algorithm, problem, theta, seed=seed).answer
-            best = int(np.argmax(problem.items @ theta))
-            _expect(answer == best, f"{case.__name__}, seed {seed}: the best item is {best}, got {answer}")
+        with remembering():
+            answers = [_run(algorithm, problem, theta, seed=seed).answer for seed in (0, 1)]
+        best = int(np.argmax(problem.items @ theta))
+        _expect(answers == [best, best], f"{case.__name__}: the best item is {best}, got {answers} in two runs")
 
 
 def needs_nothing_for_one_item(build: Build) -> None:

@@ -34,6 +34,7 @@ _WHERE = {
     "Algorithm": "algorithms",
     "ALBA": "algorithms",
     "ExploreVerify": "algorithms",
+    "LinGapE": "algorithms",
     "Rage": "algorithms",
     "XYStatic": "algorithms",
     "XYOracle": "algorithms",
@@ -82,6 +83,7 @@ if TYPE_CHECKING:
     from probewise.algorithms import Algorithm as Algorithm
     from probewise.algorithms import ExploreVerify as ExploreVerify
     from probewise.algorithms import GStatic as GStatic
+    from probewise.algorithms import LinGapE as LinGapE
     from probewise.algorithms import Rage as Rage
     from probewise.algorithms import Uniform as Uniform
     from probewise.algorithms import XYAdaptive as XYAdaptive

@@ -8,6 +8,7 @@ from probewise.algorithms.alba import ALBA
 from probewise.algorithms.base import Algorithm
 from probewise.algorithms.explore_verify import ExploreVerify
 from probewise.algorithms.g_static import GStatic
+from probewise.algorithms.lingape import LinGapE
 from probewise.algorithms.rage import Rage
 from probewise.algorithms.uniform import Uniform
 from probewise.algorithms.xy_adaptive import XYAdaptive
@@ -18,6 +19,7 @@ ALGORITHMS: dict[str, type[Algorithm[Any]]] = {
     "alba": ALBA,
     "explore-verify": ExploreVerify,
     "g-static": GStatic,
+    "lingape": LinGapE,
     "rage": Rage,
     "uniform": Uniform,
     "xy-adaptive": XYAdaptive,
@@ -32,6 +34,7 @@ __all__ = [
     "Algorithm",
     "ExploreVerify",
     "GStatic",
+    "LinGapE",
     "Rage",
     "Uniform",
     "XYAdaptive",

@@ -1,0 +1,290 @@
+"""LinGapE: one measurement at a time, for the comparison of the leader with its most plausible rival."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+from scipy.optimize import linprog
+
+from probewise.algorithms.base import Algorithm, Counts
+from probewise.confidence import Estimator, Evidence, SelfNormalised, Threshold, TrackAndStop, require
+from probewise.coordinates import Array
+from probewise.errors import InvalidAlgorithm, NotIdentifiable
+from probewise.estimate import RankOne
+from probewise.goal import BestItem
+from probewise.measurements import Measurements
+from probewise.problem import Problem
+
+TIE = 1e-9
+"""Values closer than this, relative to the largest, count as equal: rounding decides no tie."""
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """Between two measurements: the estimate, and which two items to compare next."""
+
+    probes: Array
+    """(n, r): in the coordinates of the estimate and in units of their noise."""
+    items: Array
+    """(m, r): in the same coordinates."""
+    threshold: Threshold
+    """What decides that the leader is best."""
+    count: Counts
+    """(n,): measurements so far."""
+    fit: RankOne | None
+    """The estimate; None for least squares before the first round."""
+    leader: int = 0
+    """The item i with the largest estimate."""
+    rival: int = 0
+    """The item j that may exceed it by most."""
+    bound: float = math.inf
+    """By how much: B = (z_j - z_i)'θ̂ + C·‖z_i - z_j‖ in the norm of V⁻¹."""
+
+
+@dataclass(frozen=True)
+class LinGapE(Algorithm[Standing]):
+    """Gap-based exploration: stops when no item can exceed the leader by more than epsilon.
+
+    With a ``norm_bound``, as published: ridge, and a threshold that knows the bound. Without one, least squares from
+    the first round on, and a threshold that needs to know nothing. Items need not be probes; where noise or costs
+    differ, effort is counted in variance and in cost.
+    """
+
+    selection: Literal["ratio", "greedy"] = "ratio"
+    """"ratio": keep to the optimal design for the comparison (analysed); "greedy": reduce its variance fastest."""
+    initial: Literal["every", "spanner", "none"] = "every"
+    """The first round: each probe once, as published; a few that span the others well; or none, with ridge only."""
+    norm_bound: float | None = None
+    """S, at least the Euclidean norm of θ."""
+    penalty: float = 1.0
+    """η of ridge."""
+    threshold: Threshold | None = None
+    """By default SelfNormalised(union=True), as published, with a ``norm_bound``, else TrackAndStop."""
+
+    name: ClassVar[str] = "lingape"
+    summary: ClassVar[str] = "One measurement at a time, for the leader against its most plausible rival."
+    reference: ClassVar[str] = "Xu, Honda, Sugiyama 2018, Algorithm 1"
+    needs: ClassVar[str] = "nothing; a bound on the norm of θ to run as published"
+
+    def __post_init__(self) -> None:
+        if self.selection not in ("ratio", "greedy"):
+            raise InvalidAlgorithm(f"selection must be 'ratio' or 'greedy', got {self.selection!r}.")
+        if self.initial not in ("every", "spanner", "none"):
+            raise InvalidAlgorithm(f"initial must be 'every', 'spanner' or 'none', got {self.initial!r}.")
+        if self.norm_bound is not None and not 0 < self.norm_bound < math.inf:
+            raise InvalidAlgorithm(f"norm_bound must be positive and finite, or None, got {self.norm_bound!r}.")
+        if not 0 < self.penalty < math.inf:
+            raise InvalidAlgorithm(f"penalty must be positive and finite, got {self.penalty!r}; 1 is usual.")
+        if self.initial == "none" and self.norm_bound is None:
+            raise InvalidAlgorithm(
+                "initial='none' leaves nothing to begin least squares with; give a norm_bound, which makes it ridge, "
+                "or choose 'every' or 'spanner'."
+            )
+        if self.threshold is not None:
+            require(self.threshold, "adaptive", self.estimator, self.name)
+
+    @property
+    def estimator(self) -> Estimator:
+        """Ridge if the norm of θ is known to be bounded."""
+        return "least squares" if self.norm_bound is None else "ridge"
+
+    @property
+    def proven(self) -> bool:
+        """As the threshold."""
+        return self.threshold is None or self.threshold.proven
+
+    def init(self, problem: Problem, goal: BestItem) -> Standing:
+        """V = ηI for ridge; for least squares, coordinates in which each probe once gives V = nI."""
+        count = np.zeros(problem.n_probes, dtype=np.int64)
+        if self.norm_bound is None:
+            probes, items = problem.coordinates.probes, problem.coordinates(problem.items)
+            return Standing(probes, items, self.threshold or self._free_threshold(problem), count, None)
+        fit = RankOne.start(self.penalty * np.eye(problem.dimension))
+        threshold = self.threshold or SelfNormalised(union=True)
+        state = Standing(problem.scaled_probes, problem.items, threshold, count, fit)
+        return self._compared(problem, goal, state) if self.initial == "none" else state
+
+    def ask(self, problem: Problem, goal: BestItem, state: Standing, rng: np.random.Generator) -> Counts:
+        """The first round, then one measurement at a time."""
+        if self.initial != "none" and not state.count.any():
+            return self._first(problem)
+        counts = np.zeros(problem.n_probes, dtype=np.int64)
+        counts[self._choice(problem, state)] = 1
+        return counts
+
+    def tell(self, problem: Problem, goal: BestItem, state: Standing, measurements: Measurements) -> Standing:
+        """θ̂ and V with the new measurements, then the next comparison."""
+        fit = _told(state, measurements.count, measurements.mean / problem.sigma)
+        state = replace(state, count=state.count + measurements.count, fit=fit)
+        return self._compared(problem, goal, state)
+
+    def answer(self, problem: Problem, goal: BestItem, state: Standing) -> int | None:
+        """The leader, once B <= epsilon."""
+        return state.leader if problem.n_items == 1 or state.bound <= goal.epsilon else None
+
+    def _first(self, problem: Problem) -> Counts:
+        """(n,): the first round."""
+        if self.initial == "every":
+            return np.ones(problem.n_probes, dtype=np.int64)
+        return np.bincount(spanner(problem.coordinates.probes), minlength=problem.n_probes)
+
+    def _free_threshold(self, problem: Problem) -> TrackAndStop:
+        """With c the least eigenvalue of V after the first round, V ⪰ cI holds from then on."""
+        probes = problem.coordinates.probes
+        information = probes.T @ (self._first(problem)[:, None] * probes)
+        return TrackAndStop(c=(1.0 - TIE) * float(np.linalg.eigvalsh(information)[0]))
+
+    def _compared(self, problem: Problem, goal: BestItem, state: Standing) -> Standing:
+        """Leader, rival and B."""
+        if problem.n_items == 1:
+            return state
+        assert state.fit is not None
+        scores = state.items @ state.fit.theta
+        leader = first_largest(scores)
+        norms = np.sqrt(np.maximum(state.fit.norm2(state.items - state.items[leader]), 0.0))
+        width = state.threshold.width(self._evidence(problem, goal, state))
+        if math.isinf(width):  # too early to decide: the rival in the limit of a large width
+            norms[leader] = -math.inf
+            return replace(state, leader=leader, rival=first_largest(norms), bound=math.inf)
+        bounds = scores - scores[leader] + width * norms
+        bounds[leader] = -math.inf
+        return replace(state, leader=leader, rival=first_largest(bounds), bound=float(bounds.max()))
+
+    def _evidence(self, problem: Problem, goal: BestItem, state: Standing) -> Evidence:
+        assert state.fit is not None
+        n, r = int(state.count.sum()), state.items.shape[1]
+        known = Evidence(goal.delta, max(n, 1), problem.n_items - 1, problem.n_items, n, problem.coordinates.rank)
+        if self.norm_bound is None:
+            return replace(known, information=state.fit.information)
+        return replace(
+            known,
+            logdet=state.fit.logdet - r * math.log(self.penalty),
+            penalty=self.penalty,
+            norm_bound=self.norm_bound,
+            largest_probe=float(np.linalg.norm(state.probes, axis=1).max()),
+        )
+
+    def _choice(self, problem: Problem, state: Standing) -> int:
+        """The probe to measure next for the comparison of leader and rival."""
+        if self.selection == "ratio":
+            support, share = shares(problem, state.leader, state.rival)
+            return int(support[np.argmin(state.count[support] / share)])
+        assert state.fit is not None
+        direction = state.items[state.leader] - state.items[state.rival]
+        return first_largest(state.fit.gain(state.probes, direction[None])[:, 0] / problem.cost)
+
+
+def first_largest(values: Array) -> int:
+    """The first of the values (k,) that equal the largest up to TIE."""
+    top = float(values.max())
+    return int(np.argmax(values >= top - TIE * abs(top)))
+
+
+def _told(state: Standing, count: Counts, mean: Array) -> RankOne:
+    """The estimate with ``count`` (n,) more measurements of each probe, of ``mean`` (n,) in units of the noise."""
+    asked = np.flatnonzero(count)
+    rows, weight, outcome = state.probes[asked], count[asked], mean[asked]
+    if state.fit is not None and weight.sum() == 1:
+        return state.fit.updated(rows[0], float(outcome[0]))
+    information, moment = (weight * rows.T) @ rows, rows.T @ (weight * outcome)
+    if state.fit is not None:
+        information, moment = information + state.fit.information, moment + state.fit.information @ state.fit.theta
+    return RankOne.start(information, moment)
+
+
+class Shares(NamedTuple):
+    """The optimal design for one comparison."""
+
+    support: NDArray[np.int64]
+    """(k,): numbers of probes, ascending; k <= r."""
+    share: Array
+    """(k,): their shares of the measurements, positive, with sum 1."""
+
+
+@dataclass(frozen=True)
+class _Memo:
+    """Of one problem."""
+
+    start: NDArray[np.int64]
+    """Probes with which every linear programme begins."""
+    found: dict[tuple[int, int], Shares]
+    """By pair of items."""
+
+
+_MEMOS: WeakKeyDictionary[Problem, _Memo] = WeakKeyDictionary()
+"""What ``shares`` has returned: a pure function of frozen arguments, so that remembering it changes no decision."""
+
+
+def shares(problem: Problem, i: int, j: int) -> Shares:
+    """The design of least cost for z_i - z_j at a given variance, once for each pair that comes up.
+
+    Of all u with Σ u_k x_k/σ_k = z_i - z_j take the least Σ √c_k |u_k|, by linear programming; then measurements in
+    proportion to |u_k|/√c_k are optimal (Elfving 1952), as Cauchy and Schwarz give Σ c_k n_k · Σ u_k²/n_k >= that².
+    """
+    memo = _MEMOS.get(problem)
+    if memo is None:
+        few = problem.n_probes <= _MANY
+        start = np.arange(problem.n_probes) if few else spanner(problem.coordinates.probes)
+        memo = _MEMOS.setdefault(problem, _Memo(start, {}))
+    pair = (min(i, j), max(i, j))
+    if pair not in memo.found:
+        memo.found[pair] = _elfving(problem, problem.items[pair[0]] - problem.items[pair[1]], memo.start)
+    return memo.found[pair]
+
+
+_MANY = 100
+"""Up to so many probes all enter the linear programme at once; beyond, as many at a time as it asks for."""
+
+
+def _elfving(problem: Problem, direction: Array, chosen: NDArray[np.int64]) -> Shares:
+    """The least combination from the ``chosen`` probes, with more of them until no other would make it smaller."""
+    probes, root = problem.coordinates.probes, np.sqrt(problem.cost)
+    y = problem.coordinates(direction)
+    y = y / np.linalg.norm(y)
+    while True:
+        amount, dual = _least(probes[chosen], root[chosen], y)
+        price = np.abs(probes @ dual) / root
+        price[chosen] = 0.0
+        worse = np.flatnonzero(price > 1.0 + TIE)  # dual feasible if no |x'v| exceeds √c: then all is optimal
+        if worse.size == 0:
+            break
+        chosen = np.union1d(chosen, worse[np.argsort(-price[worse], kind="stable")[:_MANY]])
+    amount = amount / root[chosen]
+    support = np.flatnonzero(amount > TIE * amount.max())
+    return Shares(chosen[support], amount[support] / amount[support].sum())
+
+
+def _least(probes: Array, root: Array, y: Array) -> tuple[Array, Array]:
+    """(k,): |u| for the u of least Σ root·|u| with probes'u = y; and (r,) dual variables v."""
+    solution = linprog(
+        np.concatenate([root, root]),
+        A_eq=np.hstack([probes.T, -probes.T]),
+        b_eq=y,
+        method="highs-ds",  # the simplex method ends in a vertex, with at most r probes
+        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
+    )
+    if solution.status != 0 or solution.x is None:
+        reason = f"the linear programme of the ratio rule failed ({solution.message})"
+        raise NotIdentifiable(f"{reason}; choose selection='greedy' or remove probes that are nearly multiples.")
+    u: Array = solution.x
+    return np.abs(u[: root.size] - u[root.size :]), np.asarray(solution.eqlin.marginals)
+
+
+def spanner(probes: Array) -> NDArray[np.int64]:
+    """(r,): rows of ``probes`` (n, r) of rank r whose combinations with coefficients in [-2, 2] give all others.
+
+    Awerbuch and Kleinberg 2004: each exchange more than doubles the volume; a pivoted QR gives a good start.
+    """
+    chosen = np.sort(linalg.qr(probes.T, mode="r", pivoting=True)[1][: probes.shape[1]])
+    while True:
+        coefficients = np.abs(np.linalg.solve(probes[chosen].T, probes.T))
+        row, column = np.unravel_index(int(np.argmax(coefficients)), coefficients.shape)
+        if coefficients[row, column] <= 2.0:
+            return chosen.astype(np.int64)
+        chosen[row] = column

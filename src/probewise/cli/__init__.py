@@ -17,6 +17,11 @@ COMMANDS = (
     "design",
     "round",
     "hardness",
+    "list",
+    "identify",
+    "simulate",
+    "reproduce",
+    "audit",
 )
 """A module of this folder for each, with a click command called ``command``."""
 

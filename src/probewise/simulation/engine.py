@@ -14,13 +14,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from probewise.algorithms import Algorithm
+from probewise.algorithms.lingape import LinGapE
 from probewise.coordinates import Array
 from probewise.design import digest, remembering
 from probewise.errors import InvalidProblem, MissingExtra
 from probewise.goal import BestItem
 from probewise.measurements import Measurements
 from probewise.problem import Problem
-from probewise.run import loop
+from probewise.result import Result
+from probewise.run import Observe, loop
+from probewise.simulation import compiled
 from probewise.simulation.environment import LinearEnvironment, Noise
 from probewise.simulation.journal import Journal, Row, described
 from probewise.simulation.table import Runs
@@ -125,19 +128,8 @@ def one_run(trial: Trial, goal: BestItem, noise: Noise, seed: int, run: int, bud
     def stream(step: int, user: int) -> np.random.Generator:
         return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(run, step, user)))
 
-    def observe(counts: NDArray[np.int64], step: int) -> Measurements:
-        return environment.draw(counts, stream(step, _OUTCOMES))
-
     began = time.perf_counter()
-    result = loop(
-        problem,
-        goal,
-        algorithm,
-        observe=observe,
-        stream=lambda step: stream(step, _ALGORITHM),
-        budget=budget,
-        keep=False,
-    )
+    result = _identified(environment, goal, algorithm, stream, budget)
     seconds = time.perf_counter() - began
     values = problem.items @ theta
     correct = result.item is not None and bool(values.max() - values[result.item] <= goal.epsilon)
@@ -151,6 +143,35 @@ def one_run(trial: Trial, goal: BestItem, noise: Noise, seed: int, run: int, bud
         "rounds": result.rounds,
         "seconds": seconds,
     }
+
+
+def _identified(
+    environment: LinearEnvironment,
+    goal: BestItem,
+    algorithm: Algorithm[Any],
+    stream: Callable[[int, int], np.random.Generator],
+    budget: int | None,
+) -> Result:
+    """Rounds are drawn as a whole, except for LinGapE, whose measurements take numbers from one stream in turn."""
+
+    def drawn(counts: NDArray[np.int64], step: int) -> Measurements:
+        return environment.draw(counts, stream(step, _OUTCOMES))
+
+    observe: Observe = drawn
+    if isinstance(algorithm, LinGapE):
+        numbers = stream(0, _OUTCOMES)
+        if compiled.supports(algorithm):
+            return compiled.run(environment, goal, algorithm, numbers, budget=budget)
+        observe = compiled.in_order(environment, numbers)  # the same rows without numba
+    return loop(
+        environment.problem,
+        goal,
+        algorithm,
+        observe=observe,
+        stream=lambda step: stream(step, _ALGORITHM),
+        budget=budget,
+        keep=False,
+    )
 
 
 def versions() -> dict[str, str]:

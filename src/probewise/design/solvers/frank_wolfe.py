@@ -9,6 +9,7 @@ import numpy as np
 from probewise.coordinates import Array
 from probewise.design.certificate import Witness
 from probewise.design.criterion import Directions
+from probewise.design.memory import remembered
 
 ITERATIONS = 1000
 CHANGE = 0.01
@@ -29,6 +30,7 @@ class Trace:
     """max_y y'A(w)⁻¹y before the last step, which is what the authors' code hands on as the value."""
 
 
+@remembered
 def solve(
     probes: Array,
     directions: Directions,

@@ -1,0 +1,96 @@
+"""probewise audit: how often each method errs, against what it promises."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from probewise.cli import output
+from probewise.cli.choices import bars, seed_option, workers_option
+from probewise.cli.inputs import FILE, json_option, out_option
+from probewise.experiments.audit import DELTAS, TRAPS, Finding, audit
+from probewise.experiments.methods import PROVEN
+
+COLUMNS = (
+    "method", "delta", "runs", "errors", "error_rate", "low", "high", "passed", "worst_instance", "worst_rate",
+    "measurements",
+)  # fmt: skip
+
+
+@click.command()
+@click.option(
+    "--method", "methods", multiple=True, type=click.Choice(list(PROVEN)), help="May be repeated; default: all."
+)
+@click.option(
+    "--delta", "deltas", multiple=True, type=float, help=f"May be repeated; default: {', '.join(map(str, DELTAS))}."
+)
+@click.option(
+    "--runs", type=click.IntRange(1), default=1000, show_default=True, help=f"On each of {len(TRAPS)} instances."
+)
+@seed_option
+@workers_option
+@click.option("--journal", type=FILE, metavar="FOLDER", help="Keep finished runs here; an interrupted audit goes on.")
+@out_option(", ".join(COLUMNS))
+@json_option
+@click.pass_context
+def command(
+    context: click.Context,
+    methods: tuple[str, ...],
+    deltas: tuple[float, ...],
+    runs: int,
+    seed: int,
+    workers: int,
+    journal: Path | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """How often each method errs, on instances chosen to hurt.
+
+    Near ties, near duplicates, few probes for many items and the reverse, and noise at its sub-Gaussian limit. The
+    interval of the error rate is exact, at 99 %.
+
+    \b
+    Example
+      probewise audit --method rage-tight --delta 0.05 --runs 200
+
+    Exit code 1: the upper end of an interval exceeds its delta; too many errors, or too few runs to tell.
+    """
+    found: list[Finding] = []
+    with bars(quiet=as_json) as progress:
+        for finding in audit(
+            methods or tuple(PROVEN), deltas or DELTAS, runs=runs, seed=seed, workers=workers, journal=journal,
+            progress=progress,
+        ):  # fmt: skip
+            found.append(finding)
+    rows = [_row(finding) for finding in found]
+    output.write_csv(out, COLUMNS, rows)
+    if as_json:
+        instances = {name: trap.why for name, trap in TRAPS.items()}
+        output.print_json({"instances": instances, "findings": output.records(COLUMNS, rows), "out": out})
+    else:
+        for low in range(0, len(found), output.ROWS):
+            output.table(
+                ("method", "δ", "runs", "wrong", "99 % interval", "worst instance", "measurements"),
+                [_cells(finding) for finding in found[low : low + output.ROWS]],
+            )
+        failed = [f"{f.method} at {f.delta:g}" for f in found if not f.passed]
+        output.say(f"Above δ: {', '.join(failed)}." if failed else "Every upper end is at most δ.")
+        output.written(out)
+    context.exit(0 if all(finding.passed for finding in found) else 1)
+
+
+def _row(finding: Finding) -> tuple[object, ...]:
+    rate, worst = finding.rate, finding.worst_rate
+    return (
+        finding.method, finding.delta, rate.runs, rate.errors, rate.value, rate.low, rate.high, finding.passed,
+        finding.worst, worst.value, finding.measurements,
+    )  # fmt: skip
+
+
+def _cells(finding: Finding) -> tuple[str, ...]:
+    rate, worst = finding.rate, finding.worst_rate
+    where = f"{finding.worst}, {worst.errors} of {worst.runs}" if worst.errors else "none"
+    interval = f"{rate.low:.4f} to {rate.high:.4f}" + ("" if finding.passed else " !")
+    effort = output.number(round(finding.measurements))
+    return finding.method, f"{finding.delta:g}", output.number(rate.runs), str(rate.errors), interval, where, effort

@@ -1,0 +1,85 @@
+"""Algorithms by name and settings, as commands take them, and progress bars for many runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bars
+
+import probewise as pw
+from probewise.coordinates import Array
+
+ALGORITHM = "NAME[,KEY=VALUE…]"
+
+
+def build(text: str, theta: Array | None = None) -> pw.Algorithm[Any]:
+    """The algorithm that a text such as "rage,variant=code" names; an oracle is told theta."""
+    name, *parts = (part.strip() for part in text.split(","))
+    if name not in pw.ALGORITHMS:
+        raise pw.InvalidAlgorithm(f"there is no algorithm '{name}'; they are {', '.join(sorted(pw.ALGORITHMS))}.")
+    kind = pw.ALGORITHMS[name]
+    known = [field.name for field in fields(kind)] if isinstance(kind, type) else []  # type: ignore[arg-type]
+    values: dict[str, Any] = {}
+    for part in parts:
+        key, sign, value = part.partition("=")
+        if not sign or key not in known:
+            raise pw.InvalidAlgorithm(f"'{part}' is no setting of {name}; those are {', '.join(known) or 'none'}.")
+        values[key] = _value(value)
+    if "theta" in known and theta is not None:
+        values.setdefault("theta", theta)
+    try:
+        return kind(**values)
+    except TypeError as error:
+        raise pw.InvalidAlgorithm(f"{name} cannot be made with these settings: {error}.") from None
+
+
+def _value(text: str) -> Any:
+    """A number, true, false or null as JSON has them; anything else is text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+@contextmanager
+def bars(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """A function of (task, finished, total) that draws progress on standard error, if a person is looking on."""
+    screen = Console(stderr=True)
+    if quiet or not screen.is_terminal:
+        yield lambda task, finished, total: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Bars(*columns, console=screen, transient=True) as progress:
+        shown: dict[str, Any] = {}
+
+        def update(task: str, finished: int, total: int) -> None:
+            if task not in shown:
+                for old in shown.values():
+                    progress.update(old, visible=False)
+                shown[task] = progress.add_task(task, total=total)
+            progress.update(shown[task], completed=finished)
+
+        yield update
+
+
+workers_option = click.option(
+    "--workers",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Processes; any number gives the same table.",
+)
+seed_option = click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all random numbers."
+)
+delta_option = click.option("--delta", default=0.05, show_default=True, help="Probability of a wrong answer allowed.")
+epsilon_option = click.option(
+    "--epsilon", default=0.0, show_default=True, help="An item this close to the best will do."
+)

@@ -1,0 +1,43 @@
+"""probewise list: every algorithm, what it needs and what is proved about it."""
+
+from __future__ import annotations
+
+import click
+import numpy as np
+
+import probewise as pw
+from probewise.cli import output
+from probewise.cli.choices import build
+from probewise.cli.inputs import json_option
+
+
+@click.command()
+@json_option
+def command(as_json: bool) -> None:
+    """Every algorithm: what it does, what it needs, what is proved.
+
+    Proved means that a proof of the promise "wrong with probability at most delta" stands in the documentation, for
+    the default settings. Choose one by --algorithm of `probewise identify` and `probewise simulate`, with settings
+    after its name, as in rage,variant=code.
+
+    \b
+    Example
+      probewise list
+    """
+    rows = [
+        {
+            "name": name,
+            "summary": kind.summary,
+            "needs": kind.needs,
+            "proven": build(name, np.ones(1)).proven,
+            "reference": kind.reference,
+        }
+        for name, kind in sorted(pw.ALGORITHMS.items())
+    ]
+    if as_json:
+        output.print_json({"algorithms": rows})
+        return
+    for row in rows:
+        output.title(f"{row['name']} · {'proved' if row['proven'] else 'no proof'}")
+        lines = (("does", "summary"), ("needs", "needs"), ("from", "reference"))
+        output.facts([(word, "", str(row[key])) for word, key in lines])

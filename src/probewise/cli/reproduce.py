@@ -1,0 +1,50 @@
+"""probewise reproduce: the figures of the paper, from settings to pictures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from probewise import experiments
+from probewise.cli import output
+from probewise.cli.choices import bars, workers_option
+from probewise.cli.inputs import FILE, json_option
+
+
+@click.command()
+@click.argument("figure", type=click.Choice([*experiments.FIGURES, "all"]))
+@click.option(
+    "--scale", type=click.Choice(experiments.SCALES), default="quick", show_default=True,
+    help="quick: a few minutes. paper: all sizes and 20 runs, up to an hour on two cores.",
+)  # fmt: skip
+@click.option("--out", type=FILE, default=Path("results"), show_default=True, metavar="FOLDER", help="Where files go.")
+@workers_option
+@json_option
+def command(figure: str, scale: str, out: Path, workers: int, as_json: bool) -> None:
+    """The figures of the paper: table, PNG and SVG beside each other.
+
+    fig1: benchmark. fig2: many items. fig3: sphere. fig4: transductive. Finished runs are kept in a journal, so that
+    an interrupted command goes on where it stopped; the same version gives the same files, byte for byte.
+
+    \b
+    Example
+      probewise reproduce all --scale quick --workers 2
+    """
+    names = list(experiments.FIGURES) if figure == "all" else [figure]
+    done = {}
+    with bars(quiet=as_json) as progress:
+        for name in names:
+            chosen = experiments.settings(name, scale)
+            done[name] = experiments.reproduce(chosen, out / scale, workers=workers, progress=progress)
+    if as_json:
+        results = {name: [row._asdict() for row in outcome.rows] for name, (outcome, _) in done.items()}
+        files = [path for _, paths in done.values() for path in paths]
+        output.print_json({"scale": scale, "figures": results, "files": files})
+        return
+    for name, (outcome, paths) in done.items():
+        output.title(f"{name}: {experiments.settings(name, scale).title}")
+        header, rows = experiments.summary(outcome.rows)
+        output.table(header, rows)
+        output.written(*paths)
+        click.echo()

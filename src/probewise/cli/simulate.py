@@ -1,0 +1,123 @@
+"""probewise simulate: many runs on one's own tables, with a supposed truth."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import cast
+
+import click
+
+import probewise as pw
+from probewise.cli import output
+from probewise.cli.choices import (
+    ALGORITHM,
+    bars,
+    build,
+    delta_option,
+    epsilon_option,
+    seed_option,
+    workers_option,
+)
+from probewise.cli.hardness import read_theta
+from probewise.cli.inputs import FILE, Source, json_option, source_options
+from probewise.simulation.environment import NOISES, Noise
+
+
+@click.command()
+@source_options
+@click.option("--theta", required=True, metavar="FILE|LIST", help="The supposed truth: a table, or numbers as 1,0,0.5.")
+@click.option(
+    "--algorithm", "algorithms", multiple=True, default=("rage",), show_default=True, metavar=ALGORITHM,
+    help="May be repeated, to compare; see `probewise list`.",
+)  # fmt: skip
+@click.option("--runs", type=click.IntRange(1), default=100, show_default=True, help="Runs of each algorithm.")
+@click.option("--noise", type=click.Choice(NOISES), default="gaussian", show_default=True, help="Law of the noise.")
+@delta_option
+@epsilon_option
+@seed_option
+@workers_option
+@click.option(
+    "--out", type=FILE, metavar="FOLDER",
+    help="Write a table of runs per algorithm, with its settings; a run that is interrupted goes on from there.",
+)  # fmt: skip
+@json_option
+def command(
+    source: Source,
+    theta: str,
+    algorithms: tuple[str, ...],
+    runs: int,
+    noise: str,
+    delta: float,
+    epsilon: float,
+    seed: int,
+    workers: int,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """How many measurements an algorithm takes, and how often it errs.
+
+    Supposes that theta is the truth and draws outcomes from it. The interval of the error rate is exact, at 99 %.
+
+    \b
+    Example
+      probewise simulate --probes probes.csv --items items.csv --theta 1,0.2,0 --algorithm rage --algorithm uniform
+    """
+    problem, goal = source.problem(), pw.BestItem(delta, epsilon)
+    truth = read_theta(theta, problem.feature_names)
+    found: dict[str, pw.Runs] = {}
+    with bars(quiet=as_json) as progress:
+        for text in algorithms:
+            stem = None if out is None else out / re.sub(r"[^\w.=-]+", "-", text)
+            found[text] = pw.simulate(
+                problem,
+                truth,
+                build(text, truth),
+                goal,
+                runs=runs,
+                seed=seed,
+                workers=workers,
+                noise=cast("Noise", noise),
+                progress=lambda done, total, text=text: progress(text, done, total),  # type: ignore[misc]
+                journal=None if stem is None else Path(f"{stem}.jsonl"),
+            )
+            if stem is not None:
+                found[text].write(Path(f"{stem}.csv"))
+    bound = pw.hardness(problem, truth, tol=1e-3).lower_bound(delta)
+    rows = [_row(text, table) for text, table in found.items()]
+    if as_json:
+        output.print_json({"delta": delta, "epsilon": epsilon, "lower_bound": bound, "algorithms": rows, "out": out})
+        return
+    output.table(
+        ("algorithm", "measurements", "± s.e.", "rounds", "wrong", "error rate, 99 % interval"),
+        [
+            (
+                str(row["algorithm"]),
+                output.number(round(float(row["measurements"]))),
+                output.number(round(float(row["standard_error"]))) if runs > 1 else "",
+                f"{row['rounds']:.1f}",
+                f"{row['errors']} of {row['runs']}",
+                f"{row['error_low']:.4f} to {row['error_high']:.4f}",
+            )
+            for row in rows
+        ],
+    )
+    output.say(
+        f"No method that errs with probability at most {delta:g} can expect fewer than {output.number(round(bound))}."
+    )
+
+
+def _row(name: str, runs: pw.Runs) -> dict[str, str | float]:
+    rate = runs.error_rate()
+    return {
+        "algorithm": name,
+        "runs": len(runs),
+        "measurements": runs.mean("measurements"),
+        "standard_error": runs.standard_error("measurements"),
+        "cost": runs.mean("cost"),
+        "rounds": runs.mean("rounds"),
+        "errors": rate.errors,
+        "error_rate": rate.value,
+        "error_low": rate.low,
+        "error_high": rate.high,
+    }

@@ -6,12 +6,14 @@ from typing import Literal, NamedTuple
 
 from probewise.coordinates import Array, coordinates
 from probewise.design import Directions, optimal_design, reduce_support
+from probewise.design.memory import remembered
 from probewise.design.solvers import frank_wolfe
 from probewise.errors import InvalidAlgorithm
 from probewise.problem import Problem
 
 Solver = Literal["certified", "frank-wolfe"]
 _AUTHORS_ITERATIONS = 4999
+_frank_wolfe = remembered(frank_wolfe.solve)
 
 
 class Plan(NamedTuple):
@@ -36,7 +38,7 @@ def plan(problem: Problem, directions: Directions, *, tol: float, solver: Solver
         return Plan(weights, design.value / float(problem.cost @ weights))
     # shares of the cost: probes x_i/√c_i at unit cost, as in optimal_design
     space = coordinates(problem.scaled_probes / problem.cost[:, None] ** 0.5)
-    trace = frank_wolfe.solve(space.probes, directions.mapped(space.transform), iterations=_AUTHORS_ITERATIONS)
+    trace = _frank_wolfe(space.probes, directions.mapped(space.transform), iterations=_AUTHORS_ITERATIONS)
     weights = trace.weights / problem.cost
     weights = weights / weights.sum()
     return Plan(weights, trace.last_value / float(problem.cost @ weights))

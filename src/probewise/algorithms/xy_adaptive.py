@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
@@ -14,6 +13,7 @@ from scipy import linalg
 from probewise.algorithms.base import Algorithm, Counts
 from probewise.confidence import Evidence, StarUnion, Threshold, require
 from probewise.coordinates import Array
+from probewise.design.memory import remembered
 from probewise.elimination import eliminated
 from probewise.errors import InvalidAlgorithm
 from probewise.estimate import least_squares
@@ -23,6 +23,22 @@ from probewise.problem import Problem
 
 Criterion = Literal["normalised", "literal"]
 _TIE = 1e-9
+
+
+@dataclass(frozen=True)
+class Stop:
+    """When a phase ends: after n measurements with ρ = max_y y'V⁻¹y, all three hold."""
+
+    rho: float = math.inf
+    """ρ is at most this."""
+    ratio: float = math.inf
+    """ρ/n is below this."""
+    total: float = 0.0
+    """n is at least this."""
+
+    def __call__(self, rho: float, total: int) -> bool:
+        """Whether it does."""
+        return rho <= self.rho and rho / total < self.ratio and total >= self.total
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,8 +107,8 @@ class XYAdaptive(Algorithm[_Phase]):
         r = problem.coordinates.rank
         n = r * (r + 1) + 1
         if self.criterion == "literal":
-            return self._planned(problem, phase, lambda rho, total: rho / total < self.alpha / n)
-        return self._planned(problem, phase, lambda rho, total: total >= n)
+            return self._planned(problem, phase, Stop(ratio=self.alpha / n))
+        return self._planned(problem, phase, Stop(total=n))
 
     def ask(self, problem: Problem, goal: BestItem, state: _Phase, rng: np.random.Generator) -> Counts:
         """The phase."""
@@ -120,10 +136,10 @@ class XYAdaptive(Algorithm[_Phase]):
         n = int(state.counts.sum())
         if self.reset:
             growth = self.alpha ** (-0.5 if self.criterion == "literal" else -1.0)
-            return self._planned(problem, after, lambda rho, total: total >= growth * n, spread=self.alpha * n)
+            return self._planned(problem, after, Stop(total=growth * n), spread=self.alpha * n)
         if self.criterion == "literal":
-            return self._planned(problem, after, lambda rho, total: rho / total < self.alpha * state.rho / n)
-        return self._planned(problem, after, lambda rho, total: rho <= self.alpha * state.rho)
+            return self._planned(problem, after, Stop(ratio=self.alpha * state.rho / n))
+        return self._planned(problem, after, Stop(rho=self.alpha * state.rho))
 
     def answer(self, problem: Problem, goal: BestItem, state: _Phase) -> int | None:
         """The survivor, or the leader once no comparison is wider than epsilon."""
@@ -131,29 +147,26 @@ class XYAdaptive(Algorithm[_Phase]):
             return int(state.survivors[0])
         return state.leader if state.width <= goal.epsilon else None
 
-    def _planned(
-        self, problem: Problem, phase: _Phase, done: Callable[[float, int], bool], spread: float = 0.0
-    ) -> _Phase:
+    def _planned(self, problem: Problem, phase: _Phase, stop: Stop, spread: float = 0.0) -> _Phase:
         """The phase with its counts, of which ``spread`` go to a basis of the probes."""
         items = problem.coordinates(problem.items[phase.survivors])
         each = max(1, math.ceil(spread / problem.coordinates.rank))
-        counts, rho = greedy(problem.coordinates.probes, items, self.resolution, done, each=each)
+        counts, rho = greedy(problem.coordinates.probes, items, self.resolution, stop, each=each)
         return replace(phase, counts=counts, rho=rho)
 
 
-def greedy(
-    probes: Array, items: Array, resolution: int, done: Callable[[float, int], bool], *, each: int = 1
-) -> tuple[Counts, float]:
-    """(n,): ``each`` of a basis of ``probes`` (n, r), then always the probe after which max_y y'V⁻¹y is least; and that value.
+@remembered
+def greedy(probes: Array, items: Array, resolution: int, stop: Stop, *, each: int = 1) -> tuple[Counts, float]:
+    """(n,): ``each`` of a basis of ``probes`` (n, r), then always the probe after which max_y y'V⁻¹y is least; and it.
 
-    y runs over the pairs of ``items`` (m, r); ``done(value, measurements)`` says when to stop. With b measurements
-    of x, y'V⁻¹y falls by b(x'V⁻¹y)²/(1 + b x'V⁻¹x) (Sherman and Morrison).
+    y runs over the pairs of ``items`` (m, r); O(m²) numbers are kept. With b measurements of x, y'V⁻¹y falls by
+    b(x'V⁻¹y)²/(1 + b x'V⁻¹x) (Sherman and Morrison).
     """
     counts = np.zeros(probes.shape[0], dtype=np.int64)
     basis = linalg.qr(probes.T, mode="r", pivoting=True)[1][: probes.shape[1]]
     counts[basis] = each
     total, limit, rho = each * basis.size, math.inf, math.inf
-    while not done(rho, total):
+    while not stop(rho, total):
         block = -(-total // resolution)
         if limit == math.inf:
             inverse = np.asarray(np.linalg.inv((probes.T * counts) @ probes), dtype=np.float64)
@@ -180,7 +193,7 @@ def greedy(
 
 def _long(items: Array, inverse: Array, share: float) -> tuple[Array, float]:
     """(k, r): the differences y of items whose y'V⁻¹y is at least a ``share`` of the largest; and that limit."""
-    white = items @ np.linalg.cholesky(inverse)
+    white = (items - items.mean(axis=0)) @ np.linalg.cholesky(inverse)
     squares = np.einsum("ij,ij->i", white, white)
     table = np.triu(squares[:, None] + squares - 2.0 * white @ white.T, 1)
     limit = share * float(table.max())

@@ -28,6 +28,8 @@ def reduce_support(probes: ArrayLike, weights: ArrayLike, *, cost: ArrayLike | N
     support = np.flatnonzero(w > 0)
     rows = coordinates(X[support] * np.sqrt(w[support, None])).probes
     r = rows.shape[1]
+    if support.size <= r * (r + 1) // 2 + 1:
+        return np.asarray(w / w.sum())
     upper = np.triu_indices(r)
     # each column, scaled by its weight, is the matrix and the cost that a probe contributes to the design
     parts = np.vstack([(rows[:, upper[0]] * rows[:, upper[1]]).T, w[support] * c[support] / (w @ c) * support.size])
@@ -51,7 +53,7 @@ def _vanishing(parts: Array) -> Array:
 
 def _vanishing_chunk(parts: Array) -> Array:
     columns = parts.shape[1]
-    _, singular, right = np.linalg.svd(parts, full_matrices=True)
+    _, singular, right = np.linalg.svd(parts, full_matrices=parts.shape[0] < columns)
     rank = int(np.sum(singular > singular[0] * max(parts.shape) * np.finfo(float).eps))
     null = right[rank:].T
     factors, alive = np.ones(columns), np.arange(columns)

@@ -112,8 +112,9 @@ class ExploreVerify(Algorithm[_Attempt]):
         """The design for the gaps Δ̃ seen, and N = 2ψ̃(√log(1/δ_l) + √log((|Z| - 1)/κ))²: a width, and its power."""
         fit = least_squares(problem.probes, state.data, sigma=problem.sigma)
         differences = problem.items[state.candidate] - problem.items
-        # a gap is not believed to be smaller than its standard error
-        gaps = np.maximum(fit.mean(differences), np.sqrt(fit.variance(differences))) + goal.epsilon
+        errors = np.sqrt(fit.variance(differences))
+        # each rejection lowers the gaps believed by a standard error, but none below one
+        gaps = np.maximum(fit.mean(differences) - (state.attempt - 1) * errors, errors) + goal.epsilon
         gaps[state.candidate] = 1.0
         weights, psi = plan(problem, star(problem.items, state.candidate, gaps), tol=self.tol)
         power = math.log((problem.n_items - 1) / self.kappa)

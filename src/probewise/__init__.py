@@ -36,6 +36,7 @@ _WHERE = {
     "ExploreVerify": "algorithms",
     "LinGapE": "algorithms",
     "Rage": "algorithms",
+    "Sage": "algorithms",
     "XYStatic": "algorithms",
     "XYOracle": "algorithms",
     "XYAdaptive": "algorithms",
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
     from probewise.algorithms import GStatic as GStatic
     from probewise.algorithms import LinGapE as LinGapE
     from probewise.algorithms import Rage as Rage
+    from probewise.algorithms import Sage as Sage
     from probewise.algorithms import Uniform as Uniform
     from probewise.algorithms import XYAdaptive as XYAdaptive
     from probewise.algorithms import XYOracle as XYOracle

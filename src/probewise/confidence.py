@@ -297,3 +297,16 @@ def _check_known(value: float, field: str, what: str, name: str) -> None:
 def _check_factor(factor: float, least: float) -> None:
     if not least <= factor < math.inf:
         raise InvalidAlgorithm(f"factor must be at least {least:.4g} for the bound to hold, got {factor!r}.")
+
+
+def log_evidence(total: Array, precision: Array, scale: Array) -> Array:
+    """(k,): log of the half-normal mixture of exp(λS - λ²W/2), S = ``total``, W = ``precision``, λ ~ |N(0, 1/scale)|.
+
+    Where S is a martingale with sub-Gaussian variance proxy W, it is a non-negative supermartingale that starts at 1:
+    it ever exceeds 1/δ with probability at most δ (docs/sage.md).
+    """
+    from scipy.special import log_ndtr
+
+    spread = precision + scale
+    z = total / np.sqrt(spread)
+    return np.asarray(math.log(2.0) + 0.5 * z**2 + log_ndtr(z) - 0.5 * np.log(spread / scale))

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from probewise.algorithms import Algorithm, Rage
+from probewise.algorithms import Algorithm, Sage
+from probewise.algorithms.base import Standing
 from probewise.errors import InvalidMeasurements
 from probewise.estimate import least_squares
 from probewise.goal import BestItem
@@ -32,8 +33,8 @@ class Progress:
     """Measurements so far."""
     cost: float
     """Their cost."""
-    state: Any
-    """The algorithm's state."""
+    standing: Standing
+    """Items left, leader, and how far it is to the answer."""
     answer: int | None
     """The item found, or None."""
 
@@ -66,7 +67,7 @@ def identify(
     return loop(
         problem,
         goal or BestItem(),
-        algorithm or Rage("tight"),
+        algorithm or Sage(),
         observe=observe,
         stream=lambda step: np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(step,))),
         progress=progress,
@@ -102,7 +103,8 @@ def loop(
             history.append(Round(counts, measurements))
         if progress is not None:
             cost = data.cost(problem.cost)
-            progress(Progress(rounds, data.n, cost, state, algorithm.answer(problem, goal, state)))
+            standing = algorithm.standing(problem, goal, state)
+            progress(Progress(rounds, data.n, cost, standing, algorithm.answer(problem, goal, state)))
     name = None if answer is None else problem.item_names[answer]
     theta = least_squares(problem.probes, data, sigma=problem.sigma).theta
     return Result(answer, name, data.n, data.cost(problem.cost), rounds, status, theta, tuple(history))

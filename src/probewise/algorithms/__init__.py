@@ -10,6 +10,7 @@ from probewise.algorithms.explore_verify import ExploreVerify
 from probewise.algorithms.g_static import GStatic
 from probewise.algorithms.lingape import LinGapE
 from probewise.algorithms.rage import Rage
+from probewise.algorithms.sage import Sage
 from probewise.algorithms.uniform import Uniform
 from probewise.algorithms.xy_adaptive import XYAdaptive
 from probewise.algorithms.xy_oracle import XYOracle
@@ -21,6 +22,7 @@ ALGORITHMS: dict[str, type[Algorithm[Any]]] = {
     "g-static": GStatic,
     "lingape": LinGapE,
     "rage": Rage,
+    "sage": Sage,
     "uniform": Uniform,
     "xy-adaptive": XYAdaptive,
     "xy-oracle": XYOracle,
@@ -36,6 +38,7 @@ __all__ = [
     "GStatic",
     "LinGapE",
     "Rage",
+    "Sage",
     "Uniform",
     "XYAdaptive",
     "XYOracle",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -13,6 +14,20 @@ from probewise.measurements import Measurements
 from probewise.problem import Problem
 
 S = TypeVar("S")
+
+
+@dataclass(frozen=True, eq=False)
+class Standing:
+    """How far an algorithm has come, for those who watch."""
+
+    remaining: NDArray[np.int64]
+    """Items that may still be recommended."""
+    leader: int | None
+    """The one in front, if the algorithm has a view."""
+    progress: float | None
+    """Between 0 at the start and 1 at the answer; None if the algorithm cannot say."""
+
+
 Counts = NDArray[np.int64]
 
 
@@ -48,6 +63,13 @@ class Algorithm(abc.ABC, Generic[S]):
     @abc.abstractmethod
     def answer(self, problem: Problem, goal: BestItem, state: S) -> int | None:
         """The item to recommend, or None while undecided."""
+
+
+    def standing(self, problem: Problem, goal: BestItem, state: S) -> Standing:
+        """How far it has come; by default it says only whether there is an answer."""
+        answer = self.answer(problem, goal, state)
+        left = np.arange(problem.n_items) if answer is None else np.array([answer])
+        return Standing(left, answer, None if answer is None else 1.0)
 
 
 AnyAlgorithm = Algorithm[Any]

@@ -288,8 +288,9 @@ def _updated(matrix: Array, probes: Array, k: int, step: Array) -> float:
         step[a] = row
         growth += probes[k, a] * row
     for a in range(r):
+        part = step[a] / growth
         for b in range(r):
-            matrix[a, b] -= step[a] * step[b] / growth
+            matrix[a, b] -= part * step[b]
     return growth
 
 
@@ -311,8 +312,9 @@ def _measure(s: Setting, w: Work, k: int, number: float) -> None:
     for a in range(r):
         residual -= s.probes[k, a] * w.theta[a]
         shift -= s.probes[k, a] * w.origin[a]
+    residual /= growth
     for a in range(r):
-        w.theta[a] += w.step[a] * residual / growth
+        w.theta[a] += w.step[a] * residual
         w.moment[a] += s.probes[k, a] * shift
         for b in range(r):
             w.added[a, b] += s.probes[k, a] * s.probes[k, b]
@@ -320,7 +322,7 @@ def _measure(s: Setting, w: Work, k: int, number: float) -> None:
         product = 0.0
         for a in range(r):
             product += w.beyond[c, a] * w.step[a]
-        w.lead[c] += product * residual / growth
+        w.lead[c] += product * residual
         w.square[c] -= product * product / growth
     if s.greedy:
         for j in range(s.probes.shape[0]):

@@ -64,7 +64,6 @@ class Algorithm(abc.ABC, Generic[S]):
     def answer(self, problem: Problem, goal: BestItem, state: S) -> int | None:
         """The item to recommend, or None while undecided."""
 
-
     def standing(self, problem: Problem, goal: BestItem, state: S) -> Standing:
         """How far it has come; by default it says only whether there is an answer."""
         answer = self.answer(problem, goal, state)

@@ -100,11 +100,12 @@ class LinGapE(Algorithm[Standing]):
         return self.threshold is None or self.threshold.proven
 
     def init(self, problem: Problem, goal: BestItem) -> Standing:
-        """V = ηI for ridge; for least squares, coordinates in which each probe once gives V = nI."""
+        """V = ηI for ridge; for least squares, coordinates in which the first round gives V = I."""
         count = np.zeros(problem.n_probes, dtype=np.int64)
         if self.norm_bound is None:
-            probes, items = problem.coordinates.probes, problem.coordinates(problem.items)
-            return Standing(probes, items, self.threshold or self._free_threshold(problem), count, None)
+            transform = _unit(problem.coordinates.probes, self._first(problem))
+            probes, items = problem.coordinates.probes @ transform, problem.coordinates(problem.items) @ transform
+            return Standing(probes, items, self.threshold or TrackAndStop(), count, None)
         fit = RankOne.start(self.penalty * np.eye(problem.dimension))
         threshold = self.threshold or SelfNormalised(union=True)
         state = Standing(problem.scaled_probes, problem.items, threshold, count, fit)
@@ -133,12 +134,6 @@ class LinGapE(Algorithm[Standing]):
         if self.initial == "every":
             return np.ones(problem.n_probes, dtype=np.int64)
         return np.bincount(spanner(problem.coordinates.probes), minlength=problem.n_probes)
-
-    def _free_threshold(self, problem: Problem) -> TrackAndStop:
-        """With c the least eigenvalue of V after the first round, V ⪰ cI holds from then on."""
-        probes = problem.coordinates.probes
-        information = probes.T @ (self._first(problem)[:, None] * probes)
-        return TrackAndStop(c=(1.0 - TIE) * float(np.linalg.eigvalsh(information)[0]))
 
     def _compared(self, problem: Problem, goal: BestItem, state: Standing) -> Standing:
         """Leader, rival and B."""
@@ -184,6 +179,15 @@ def first_largest(values: Array) -> int:
     """The first of the values (k,) that equal the largest up to TIE."""
     top = float(values.max())
     return int(np.argmax(values >= top - TIE * abs(top)))
+
+
+def _unit(probes: Array, counts: Counts) -> Array:
+    """(r, r): a transform of ``probes`` (n, r) under which ``counts`` (n,) of them have information I.
+
+    It is larger by TIE, so that V ⪰ I, which TrackAndStop waits for, holds from then on whatever the rounding.
+    """
+    root = np.linalg.cholesky(probes.T @ (counts[:, None] * probes))
+    return math.sqrt(1.0 + TIE) * linalg.solve_triangular(root, np.eye(len(root)), lower=True).T
 
 
 def _told(state: Standing, count: Counts, mean: Array) -> RankOne:

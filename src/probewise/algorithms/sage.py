@@ -127,25 +127,29 @@ class Sage(Algorithm[_Standing]):
         return state.winner
 
     def standing(self, problem: Problem, goal: BestItem, state: _Standing) -> Standing:
-        """The items left, the leader, and the share of the evidence needed that its weakest comparison has."""
+        """The items left, the leader, and (lead/width)² of its weakest comparison, which grows like the total."""
         if state.winner is not None or state.plan is None:
             return Standing(state.alive, state.winner, 0.0 if state.winner is None else 1.0)
-        leader, rivals = state.plan[0], state.plan[1]
-        log = self._evidence(problem, state, leader, rivals, goal.epsilon)
-        return Standing(state.alive, leader, float(np.clip(log.min() / -math.log(goal.delta), 0.0, 1.0)))
+        leader = state.plan[0]
+        lead, width, _ = self._leads(problem, goal, state, leader)
+        return Standing(state.alive, leader, float(np.clip(lead / width, 0.0, 1.0).min() ** 2))
 
     def _evidence(self, problem: Problem, state: _Standing, leader: int, items: Items, epsilon: float = 0.0) -> Array:
         """(k,): log of share × evidence for (leader - z')'θ > -epsilon, for items z'; -inf for the leader."""
-        lengths = np.linalg.norm((problem.items[leader] - problem.items[items]) @ state.whitener, axis=1)
-        precision, total = (part[items] for part in state.collected[leader])
-        others = items != leader
+        others = items[items != leader]
+        precision, total = (part[others] for part in state.collected[leader])
+        lengths, share = self._shares(problem, state, leader, others)
         log = np.full(items.size, -np.inf)
-        first = 1.0 / lengths[others] ** 2
-        half = 0.5 if np.isfinite(state.closeness[0]) else 0.0
-        share = (1.0 - half) / (problem.n_items - 1) + half / (lengths[others] * state.closeness[items[others]])
-        lead = total[others] + epsilon * precision[others]
-        log[others] = np.log(share) + log_evidence(lead, precision[others], self.scale * first)
+        log[items != leader] = np.log(share) + log_evidence(
+            total + epsilon * precision, precision, self.scale / lengths**2
+        )
         return log
+
+    def _shares(self, problem: Problem, state: _Standing, leader: int, rivals: Items) -> tuple[Array, Array]:
+        """(k,), (k,): standard errors of the first round, and the shares of δ: half evenly, half by closeness."""
+        lengths = np.linalg.norm((problem.items[leader] - problem.items[rivals]) @ state.whitener, axis=1)
+        half = 0.5 if np.isfinite(state.closeness[0]) else 0.0
+        return lengths, (1.0 - half) / (problem.n_items - 1) + half / (lengths * state.closeness[rivals])
 
     def _alive(self, problem: Problem, goal: BestItem, state: _Standing) -> Items:
         """Items against which the collected evidence is below 1/δ."""
@@ -164,12 +168,8 @@ class Sage(Algorithm[_Standing]):
     def _planned(self, problem: Problem, goal: BestItem, state: _Standing, leader: int) -> _Standing:
         """The oracle's design at the current estimate: gaps in units of the root of the evidence that each needs."""
         rivals = state.alive[state.alive != leader]
-        precision, total = (part[rivals] for part in state.collected[leader])
-        lengths = np.linalg.norm((problem.items[leader] - problem.items[rivals]) @ state.whitener, axis=1)
-        extra = self.scale / lengths**2
-        need = math.log(problem.n_items / goal.delta) + 0.5 * np.log1p(precision / extra)
-        width = np.sqrt(2.0 * need * (precision + extra)) / precision
-        gaps = np.maximum(total / precision + goal.epsilon, width) / np.sqrt(need)
+        lead, width, need = self._leads(problem, goal, state, leader)
+        gaps = np.maximum(lead, width) / np.sqrt(need)
         if state.plan is None or not _same(state.plan, leader, rivals, gaps):
             directions = star(problem.items[np.append(leader, rivals)], 0, np.append(1.0, gaps))
             weights = plan(problem, directions, tol=self.tol).weights
@@ -177,6 +177,15 @@ class Sage(Algorithm[_Standing]):
         assert state.plan is not None
         more = math.ceil((self.growth - 1.0) * state.data.n)
         return replace(state, counts=_rounded(problem, state.plan[3], more))
+
+    def _leads(self, problem: Problem, goal: BestItem, state: _Standing, leader: int) -> tuple[Array, Array, Array]:
+        """Over the rivals of the leader: its estimated lead plus epsilon, the lead that rules out, and log evidence."""
+        rivals = state.alive[state.alive != leader]
+        precision, total = (part[rivals] for part in state.collected[leader])
+        lengths, share = self._shares(problem, state, leader, rivals)
+        extra = self.scale / lengths**2
+        need = -np.log(2.0 * share * goal.delta) + 0.5 * np.log1p(precision / extra)
+        return total / precision + goal.epsilon, np.sqrt(2.0 * need * (precision + extra)) / precision, need
 
 
 def _rounded(problem: Problem, weights: Array, n: int) -> Counts:

@@ -80,7 +80,10 @@ def run(
 
 
 def _known(algorithm: Algorithm[Any]) -> bool:
-    return isinstance(algorithm, LinGapE) and isinstance(algorithm.threshold, SelfNormalised | None)
+    if not isinstance(algorithm, LinGapE):
+        return False
+    own = algorithm.threshold
+    return own is None or isinstance(own, SelfNormalised) or (isinstance(own, TrackAndStop) and own.c <= 1.0)
 
 
 def _numbers(environment: LinearEnvironment, size: int, rng: np.random.Generator) -> Array:
@@ -191,16 +194,18 @@ def _law(problem: Problem, goal: BestItem, algorithm: LinGapE, state: Standing) 
 
 def _refresh(setting: Setting, work: Work, penalty: float) -> None:
     """All that rank-one updates changed, computed directly, so that rounding does not add up."""
+    from probewise.simulation.kernel import CANDIDATES, LOGDET
+
     work.base[:] += work.added
     fresh = RankOne.start(work.base, work.moment)
     work.inverse[:], work.origin[:] = fresh.inverse, work.origin + fresh.theta
     work.theta[:] = work.origin
     work.added[:], work.moment[:] = 0.0, 0.0
-    work.real[0] = fresh.logdet
-    work.whole[2] = 0
+    work.real[LOGDET] = fresh.logdet
+    work.whole[CANDIDATES] = 0
     if setting.shadowed:
         shadow = RankOne.start(work.base + penalty * np.eye(work.theta.size))
-        work.shadow[:], work.real[0] = shadow.inverse, shadow.logdet
+        work.shadow[:], work.real[LOGDET] = shadow.inverse, shadow.logdet
     if setting.greedy:
         work.leverage[:] = fresh.norm2(setting.probes)
 

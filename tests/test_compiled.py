@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import probewise as pw
 from probewise.algorithms.lingape import LinGapE
-from probewise.confidence import LogLog, SelfNormalised
+from probewise.confidence import LogLog, SelfNormalised, TrackAndStop
 from probewise.goal import BestItem
 from probewise.problem import Problem
 from probewise.run import loop
@@ -26,7 +26,7 @@ SETTINGS = [
     LinGapE("ratio"),
     LinGapE("greedy"),
     LinGapE("ratio", initial="spanner"),
-    LinGapE("greedy", initial="spanner"),
+    LinGapE("greedy", initial="spanner", threshold=TrackAndStop(u=0.3, c=0.5)),
 ]
 
 
@@ -169,6 +169,7 @@ def test_says_what_it_supports(monkeypatch):
     assert compiled.supports(LinGapE())
     assert not compiled.supports(pw.Uniform())
     assert not compiled.supports(LinGapE(threshold=LogLog()))
+    assert not compiled.supports(LinGapE(threshold=TrackAndStop(c=2.0)))  # which has to wait
     with pytest.raises(
         pw.InvalidAlgorithm, match="only LinGapE under one of its own thresholds is compiled, got Uniform"
     ):

@@ -140,6 +140,17 @@ def test_first_rounds():
         assert counts.max() == 1
 
 
+@pytest.mark.parametrize("initial", ["every", "spanner"])
+def test_after_the_first_round_the_threshold_does_not_wait(initial):
+    for seed in range(20):
+        problem, algorithm, goal = uneven(9, 3, 4, seed), LinGapE(initial=initial), BestItem()
+        state = algorithm.init(problem, goal)
+        counts = algorithm.ask(problem, goal, state, np.random.default_rng(0))
+        state = algorithm.tell(problem, goal, state, Measurements(counts, np.zeros(9), np.zeros(9)))
+        assert state.fit.information == pytest.approx(np.eye(4), abs=1e-8)
+        assert math.isfinite(state.bound)
+
+
 @pytest.mark.parametrize("algorithm", [LinGapE(), LinGapE("greedy"), LinGapE(initial="spanner")], ids=str)
 def test_without_a_norm_bound_units_of_features_do_not_matter(algorithm):
     problem, theta = uneven(7, 5, 3, seed=8), np.array([1.0, 0.2, -0.6])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 
 from probewise.coordinates import Array
@@ -228,14 +229,20 @@ class _LiftedFactor(_Factor):
 
 def _svec(rows: Array) -> Array:
     """(n, m): the upper triangles of xx', off-diagonal entries times √2, so that inner products are (x'z)²."""
-    i, j = np.triu_indices(rows.shape[1])
+    i, j = _upper(rows.shape[1])
     return np.asarray(rows[:, i] * rows[:, j] * np.where(i == j, 1.0, np.sqrt(2.0)))
+
+
+@cache
+def _upper(r: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """(m,), (m,): rows and columns of the upper triangle."""
+    return np.triu_indices(r)
 
 
 @cache
 def _basis(r: int) -> Array:
     """(m, r, r): the orthonormal basis of symmetric matrices in which svec has its entries."""
-    i, j = np.triu_indices(r)
+    i, j = _upper(r)
     basis = np.zeros((i.size, r, r))
     entry = np.where(i == j, 1.0, np.sqrt(0.5))
     basis[np.arange(i.size), i, j] = entry

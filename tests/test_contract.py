@@ -12,11 +12,12 @@ from probewise.algorithms import ALGORITHMS, Algorithm
 from probewise.algorithms.uniform import Uniform
 from probewise.testing import CHECKS, check_algorithm, check_scale, check_solver, informed
 
-SCALE_FREE = ("alba", "explore-verify", "g-static", "rage", "uniform", "xy-oracle", "xy-static")
+SCALE_FREE = ("alba", "explore-verify", "g-static", "lingape", "rage", "sage", "uniform", "xy-oracle", "xy-static")
 VARIANTS: dict[str, dict[str, Any]] = {
     "alba x": {"elimination": "x"},
     "alba code": {"variant": "code"},
     "explore-verify rage": {"explore": "rage"},
+    "lingape greedy": {"selection": "greedy"},
     "rage paper": {"variant": "paper"},
     "rage code": {"variant": "code"},
 }

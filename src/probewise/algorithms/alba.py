@@ -221,7 +221,7 @@ class ALBA(Algorithm[_Phase]):
             # the first is the larger, unless measurements were lost
             margin = max(2.0**-phase.step, 2 * draw.accuracy(size)) / draw.leverage
             longest = np.linalg.norm(problem.items[phase.survivors] @ draw.whitener, axis=1).max()
-            return np.full(differences.shape[0], margin * longest)
+            return np.asarray(margin * longest * differences.any(axis=1))
         accuracy = 2.0 ** -(phase.step + 1) if self.variant == "code" else draw.accuracy(size)
         means = np.minimum(draw.bounds, np.abs(problem.scaled_probes @ theta) + accuracy)
         return draw.widths(problem, differences, means, size)

@@ -31,7 +31,12 @@ LEADER, RIVAL, CANDIDATES = range(3)
 LOGDET, BOUND, DRIFT, REACH, REST = range(5)
 """Entries of ``Work.real``: log det for the threshold, B, and while D <= DRIFT and C + D <= REACH, no item but the
 candidates has a bound above REST."""
-_OPTIONS: dict[str, Any] = {"cache": True, "fastmath": {"reassoc", "contract"}, "_nrt": False}
+_OPTIONS: dict[str, Any] = {
+    "cache": True,
+    "error_model": "numpy",
+    "fastmath": {"reassoc", "contract"},
+    "_nrt": False,
+}
 """Sums in any order, infinities as they are; nothing allocates, so that arrays need no reference counts, which would
 take most of the time."""
 

@@ -23,7 +23,7 @@ def weights(algorithm: Any, problem: pw.Problem) -> Any:
 
 def near_ties() -> tuple[pw.Problem, Any]:
     """Eight items almost as good as the best one, and one far behind; more items than probes."""
-    turns = 0.06 * np.arange(9)
+    turns = 0.1 * np.arange(-4.0, 5.0)
     items = np.vstack([np.column_stack([np.cos(turns), np.sin(turns)]), [[-1.0, 0.0]]])
     return pw.Problem(np.eye(2), items), np.array([1.0, 0.0])
 

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import probewise as pw
-from probewise.algorithms.lingape import LinGapE, shares, spanner
+from probewise.algorithms.lingape import LinGapE
+from probewise.algorithms.shares import shares, spanner
 from probewise.confidence import LogLog, SelfNormalised, StarUnion, TrackAndStop
 from probewise.design.criterion import explicit, largest_variance
 from probewise.goal import BestItem
@@ -190,9 +191,10 @@ def test_tolerance_ends_it_earlier_with_a_good_item():
 
 def test_one_item_needs_no_measurement():
     problem = Problem([[1.0, 0.0], [0.0, 1.0]], [[1.0, 1.0]])
-    for algorithm in (LinGapE(), LinGapE(initial="none", norm_bound=1.0)):
-        result = run(problem, np.zeros(2), algorithm)
-        assert (result.item, result.measurements) == (0, 0)
+    for algorithm in (LinGapE(), LinGapE(initial="spanner"), LinGapE(initial="none", norm_bound=1.0)):
+        for probes in (problem.probes, np.zeros((2, 2))):
+            result = run(Problem(probes, problem.items), np.zeros(2), algorithm)
+            assert (result.item, result.measurements) == (0, 0)
 
 
 def test_several_measurements_at_once_count_like_one_after_the_other():

@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, NamedTuple
-from weakref import WeakKeyDictionary
+from typing import ClassVar, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
-from scipy.optimize import linprog
 
 from probewise.algorithms.base import Algorithm, Counts
+from probewise.algorithms.shares import TIE, shares, spanner
 from probewise.confidence import Estimator, Evidence, SelfNormalised, Threshold, TrackAndStop, require
 from probewise.coordinates import Array
-from probewise.errors import InvalidAlgorithm, NotIdentifiable
+from probewise.errors import InvalidAlgorithm
 from probewise.estimate import RankOne
 from probewise.goal import BestItem
 from probewise.measurements import Measurements
 from probewise.problem import Problem
-
-TIE = 1e-9
-"""Values closer than this, relative to the largest, count as equal: rounding decides no tie."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,6 +97,8 @@ class LinGapE(Algorithm[Standing]):
     def init(self, problem: Problem, goal: BestItem) -> Standing:
         """V = ηI for ridge; for least squares, coordinates in which the first round gives V = I."""
         count = np.zeros(problem.n_probes, dtype=np.int64)
+        if problem.n_items == 1:
+            return Standing(problem.scaled_probes, problem.items, self.threshold or TrackAndStop(), count, None)
         if self.norm_bound is None:
             transform = _unit(problem.coordinates.probes, self._first(problem))
             probes, items = problem.coordinates.probes @ transform, problem.coordinates(problem.items) @ transform
@@ -121,6 +118,8 @@ class LinGapE(Algorithm[Standing]):
 
     def tell(self, problem: Problem, goal: BestItem, state: Standing, measurements: Measurements) -> Standing:
         """θ̂ and V with the new measurements, then the next comparison."""
+        if problem.n_items == 1:
+            return state
         fit = _told(state, measurements.count, measurements.mean / problem.sigma)
         state = replace(state, count=state.count + measurements.count, fit=fit)
         return self._compared(problem, goal, state)
@@ -137,8 +136,6 @@ class LinGapE(Algorithm[Standing]):
 
     def _compared(self, problem: Problem, goal: BestItem, state: Standing) -> Standing:
         """Leader, rival and B."""
-        if problem.n_items == 1:
-            return state
         assert state.fit is not None
         scores = state.items @ state.fit.theta
         leader = first_largest(scores)
@@ -200,95 +197,3 @@ def _told(state: Standing, count: Counts, mean: Array) -> RankOne:
     if state.fit is not None:
         information, moment = information + state.fit.information, moment + state.fit.information @ state.fit.theta
     return RankOne.start(information, moment)
-
-
-class Shares(NamedTuple):
-    """The optimal design for one comparison."""
-
-    support: NDArray[np.int64]
-    """(k,): numbers of probes, ascending; k <= r."""
-    share: Array
-    """(k,): their shares of the measurements, positive, with sum 1."""
-
-
-@dataclass(frozen=True)
-class _Memo:
-    """Of one problem."""
-
-    start: NDArray[np.int64]
-    """Probes with which every linear programme begins."""
-    found: dict[tuple[int, int], Shares]
-    """By pair of items."""
-
-
-_MEMOS: WeakKeyDictionary[Problem, _Memo] = WeakKeyDictionary()
-"""What ``shares`` has returned: a pure function of frozen arguments, so that remembering it changes no decision."""
-
-
-def shares(problem: Problem, i: int, j: int) -> Shares:
-    """The design of least cost for z_i - z_j at a given variance, once for each pair that comes up.
-
-    Of all u with Σ u_k x_k/σ_k = z_i - z_j take the least Σ √c_k |u_k|, by linear programming; then measurements in
-    proportion to |u_k|/√c_k are optimal (Elfving 1952), as Cauchy and Schwarz give Σ c_k n_k · Σ u_k²/n_k >= that².
-    """
-    memo = _MEMOS.get(problem)
-    if memo is None:
-        few = problem.n_probes <= _MANY
-        start = np.arange(problem.n_probes) if few else spanner(problem.coordinates.probes)
-        memo = _MEMOS.setdefault(problem, _Memo(start, {}))
-    pair = (min(i, j), max(i, j))
-    if pair not in memo.found:
-        memo.found[pair] = _elfving(problem, problem.items[pair[0]] - problem.items[pair[1]], memo.start)
-    return memo.found[pair]
-
-
-_MANY = 100
-"""Up to so many probes all enter the linear programme at once; beyond, as many at a time as it asks for."""
-
-
-def _elfving(problem: Problem, direction: Array, chosen: NDArray[np.int64]) -> Shares:
-    """The least combination from the ``chosen`` probes, with more of them until no other would make it smaller."""
-    probes, root = problem.coordinates.probes, np.sqrt(problem.cost)
-    y = problem.coordinates(direction)
-    y = y / np.linalg.norm(y)
-    while True:
-        amount, dual = _least(probes[chosen], root[chosen], y)
-        price = np.abs(probes @ dual) / root
-        price[chosen] = 0.0
-        worse = np.flatnonzero(price > 1.0 + TIE)  # dual feasible if no |x'v| exceeds √c: then all is optimal
-        if worse.size == 0:
-            break
-        chosen = np.union1d(chosen, worse[np.argsort(-price[worse], kind="stable")[:_MANY]])
-    amount = amount / root[chosen]
-    support = np.flatnonzero(amount > TIE * amount.max())
-    return Shares(chosen[support], amount[support] / amount[support].sum())
-
-
-def _least(probes: Array, root: Array, y: Array) -> tuple[Array, Array]:
-    """(k,): |u| for the u of least Σ root·|u| with probes'u = y; and (r,) dual variables v."""
-    solution = linprog(
-        np.concatenate([root, root]),
-        A_eq=np.hstack([probes.T, -probes.T]),
-        b_eq=y,
-        method="highs-ds",  # the simplex method ends in a vertex, with at most r probes
-        options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10},
-    )
-    if solution.status != 0 or solution.x is None:
-        reason = f"the linear programme of the ratio rule failed ({solution.message})"
-        raise NotIdentifiable(f"{reason}; choose selection='greedy' or remove probes that are nearly multiples.")
-    u: Array = solution.x
-    return np.abs(u[: root.size] - u[root.size :]), np.asarray(solution.eqlin.marginals)
-
-
-def spanner(probes: Array) -> NDArray[np.int64]:
-    """(r,): rows of ``probes`` (n, r) of rank r whose combinations with coefficients in [-2, 2] give all others.
-
-    Awerbuch and Kleinberg 2004: each exchange more than doubles the volume; a pivoted QR gives a good start.
-    """
-    chosen = np.sort(linalg.qr(probes.T, mode="r", pivoting=True)[1][: probes.shape[1]])
-    while True:
-        coefficients = np.abs(np.linalg.solve(probes[chosen].T, probes.T))
-        row, column = np.unravel_index(int(np.argmax(coefficients)), coefficients.shape)
-        if coefficients[row, column] <= 2.0:
-            return chosen.astype(np.int64)
-        chosen[row] = column

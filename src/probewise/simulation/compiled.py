@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from probewise.algorithms.base import Algorithm
-from probewise.algorithms.lingape import LinGapE, Standing, shares
+from probewise.algorithms.lingape import LinGapE, Standing
+from probewise.algorithms.shares import shares
 from probewise.confidence import SelfNormalised, TrackAndStop
 from probewise.coordinates import Array
 from probewise.errors import InvalidAlgorithm, MissingExtra

@@ -12,6 +12,7 @@ from probewise.algorithms import GStatic, Uniform, XYOracle, XYStatic
 from probewise.algorithms.growing import Growing, evidence
 from probewise.confidence import Data, Estimator, Evidence, LogLog, SelfNormalised, Threshold, TrackAndStop
 from probewise.design import largest_variance
+from probewise.testing.problems import only_differences
 from probewise.theory import best_and_gaps
 
 GOAL = pw.BestItem()
@@ -51,6 +52,12 @@ def test_the_oracle_checks_its_theta_against_the_problem() -> None:
         XYOracle([1.0, 0.0]).init(problem, GOAL)
     with pytest.raises(pw.InvalidProblem, match="the best item must be unique"):
         XYOracle([0.0, 1.0, 1.0]).init(pw.Problem(np.eye(3)), GOAL)
+
+
+def test_g_static_needs_items_that_probes_can_give() -> None:
+    problem, _ = only_differences()
+    with pytest.raises(pw.InvalidAlgorithm, match="no combination of probes gives item '0'; use xy-static"):
+        GStatic().init(problem, GOAL)
 
 
 def test_settings_are_values() -> None:

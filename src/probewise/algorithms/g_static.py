@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from probewise.algorithms.growing import Static
 from probewise.confidence import PairsUnion, Threshold
 from probewise.design import Directions, points
+from probewise.errors import InvalidAlgorithm
 from probewise.problem import Problem
 
 
@@ -33,6 +36,12 @@ class GStatic(Static):
 
     def directions(self, problem: Problem) -> Directions:
         """The items."""
+        inside = problem.coordinates.is_inside(problem.items)
+        if not inside.all():
+            raise InvalidAlgorithm(
+                f"{self.name} measures the values of items, but no combination of probes gives item "
+                f"'{problem.item_names[int(np.argmin(inside))]}'; use xy-static, which measures differences."
+            )
         return points(problem.items)
 
     def candidate(self, problem: Problem) -> int | None:

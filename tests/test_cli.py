@@ -17,7 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import probewise as pw
-from probewise import cli
+from probewise import cli, experiments
 from probewise.cli import main, output
 from probewise.cli.comparisons import needs
 from probewise.cli.hardness import read_theta
@@ -488,6 +488,13 @@ def test_the_page_shows_what_the_commands_print(tmp_path: Path, monkeypatch: pyt
     assert commands >= 7
 
 
+def reproduced() -> Result:
+    with pytest.MonkeyPatch.context() as patch:
+        few = experiments.fig4.TESTING.smaller((4,), 1, without=("XY-Static", "XY-Oracle", "RAGE (code)"))
+        patch.setattr(experiments.fig4, "QUICK", few)
+        return ok("reproduce fig4 --json")
+
+
 @pytest.mark.parametrize("name", cli.COMMANDS)
 def test_the_page_lists_the_keys_of_json(name: str, folder: Path) -> None:
     (folder / "design.csv").write_text("probe,weight\np,0.5\nq,0.5\n")
@@ -496,6 +503,11 @@ def test_the_page_lists_the_keys_of_json(name: str, folder: Path) -> None:
         "design": lambda: ok(f"design {COMMON} --json"),
         "round": lambda: ok(f"round design.csv {COMMON} -n 8 --json"),
         "hardness": lambda: ok(f"hardness {COMMON} --theta 1,0 --json"),
+        "list": lambda: ok("list --json"),
+        "identify": lambda: ok(f"identify {COMMON} --theta 1,0 --json"),
+        "simulate": lambda: ok(f"simulate {COMMON} --theta 1,0 --runs 2 --json"),
+        "reproduce": reproduced,
+        "audit": lambda: ok("audit --method rage-paper --delta 0.3 --runs 5 --json"),
     }
     row = re.findall(rf"^\| `{name}` \| (.+) \|$", PAGE.read_text(), flags=re.M)[0]
     top = re.sub(r" \(.*?\)", "", row)

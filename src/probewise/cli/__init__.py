@@ -53,7 +53,7 @@ class Skin(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """In the order of COMMANDS, the one to begin with first."""
-        return list(self.commands)
+        return [*self.commands]
 
 
 def _fail(sentence: str, code: int = BAD_INPUT) -> NoReturn:

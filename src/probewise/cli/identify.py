@@ -53,7 +53,6 @@ def command(
     \b
     Example
       probewise identify --probes probes.csv --items items.csv --measure "python laboratory.py"
-      probewise identify --probes probes.csv --items items.csv --theta 1,0.2,0
 
     Exit code 1: the budget ended before an answer.
     """

@@ -22,7 +22,7 @@ def command(as_json: bool) -> None:
 
     \b
     Example
-      probewise list
+      probewise list --json
     """
     rows = [
         {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -21,7 +21,9 @@ from probewise.cli.choices import (
 )
 from probewise.cli.hardness import read_theta
 from probewise.cli.inputs import FILE, Source, json_option, source_options
-from probewise.simulation.environment import NOISES, Noise
+
+if TYPE_CHECKING:
+    from probewise.simulation.environment import Noise
 
 
 @click.command()
@@ -32,7 +34,7 @@ from probewise.simulation.environment import NOISES, Noise
     help="May be repeated, to compare; see `probewise list`.",
 )  # fmt: skip
 @click.option("--runs", type=click.IntRange(1), default=100, show_default=True, help="Runs of each algorithm.")
-@click.option("--noise", type=click.Choice(NOISES), default="gaussian", show_default=True, help="Law of the noise.")
+@click.option("--noise", default="gaussian", show_default=True, help="gaussian, rademacher, uniform or bernoulli.")
 @delta_option
 @epsilon_option
 @seed_option
@@ -55,7 +57,7 @@ def command(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """How many measurements an algorithm takes, and how often it errs.
+    """How many measurements an algorithm takes and how often it errs.
 
     Supposes that theta is the truth and draws outcomes from it. The interval of the error rate is exact, at 99 %.
 

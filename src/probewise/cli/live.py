@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Console
@@ -12,8 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from probewise.cli import output
-from probewise.problem import Problem
-from probewise.run import Progress
+
+if TYPE_CHECKING:
+    from probewise.problem import Problem
+    from probewise.run import Progress
 
 _BAR = 20
 _ROWS = 12

@@ -44,7 +44,7 @@ def solve(probes: Array, directions: Directions, *, tol: float) -> Outcome:
     batch = max(10, 3 * r)
     basis = qr(probes.T, mode="r", pivoting=True)[1][:r].astype(np.int64)
     first = _average_design(probes, directions.moment())
-    chosen = np.union1d(basis, np.argsort(-first, kind="stable")[: 20 * batch])
+    chosen = np.union1d(basis, np.argsort(-first, kind="stable")[: 8 * batch])
     labels = directions.mapped(_whitener(probes * np.sqrt(first)[:, None])).seek(0.0, 4 * batch, basis[:0])
     inner_tol, lower = 0.1, 0.0
     best: _DirectionPrices | None = None

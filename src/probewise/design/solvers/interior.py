@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
 
 from probewise.coordinates import Array
 
@@ -107,8 +107,8 @@ class _Local(abc.ABC):
         root = np.linalg.cholesky((probes * amounts[:, None]).T @ probes)
         self.amounts = amounts
         self.total = float(amounts.sum())
-        self.probes = solve_triangular(root, probes.T, lower=True, check_finite=False).T
-        self.directions = solve_triangular(root, directions.T, lower=True, check_finite=False).T
+        self.probes = dtrtrs(root, probes.T, lower=1)[0].T
+        self.directions = dtrtrs(root, directions.T, lower=1)[0].T
         self.f = np.asarray(np.einsum("ij,ij->i", self.directions, self.directions))
         self.h = 1.0 / self.f
         self.upper = self.total * float(self.f.max())
@@ -172,12 +172,11 @@ class _Dense(_Local):
 
 
 class _DenseFactor(_Factor):
-    def __init__(self, factor: tuple[Array, bool], amounts: Array) -> None:
+    def __init__(self, factor: Array, amounts: Array) -> None:
         self._factor, self._amounts = factor, amounts
 
     def solve(self, right: Array) -> Array:
-        scaled = cho_solve(self._factor, self._amounts * right, check_finite=False)
-        return np.asarray(self._amounts * scaled)
+        return np.asarray(self._amounts * dpotrs(self._factor, self._amounts * right, lower=1)[0])
 
 
 class _Lifted(_Local):
@@ -208,29 +207,37 @@ class _Lifted(_Local):
 
 
 class _LiftedFactor(_Factor):
-    """diag(1/θ) + S C S' through the (m, m) matrix I + F'S'ΘSF with C = FF', and one step of refinement."""
+    """diag(1/θ) + S C S' through the (m, m) matrix I + F'S'ΘSF with C = FF', refined once where digits are lost."""
 
     def __init__(self, s: Array, core: Array, theta: Array) -> None:
         self._s, self._core, self._theta = s, core, theta
-        factor, lower = _cholesky(core.copy(), np.zeros(core.shape[0]))
-        self._sf = s @ (np.tril(factor) if lower else np.triu(factor).T)
+        self._sf = s @ np.tril(_cholesky(core.copy(), np.zeros(core.shape[0])))
         inner = _gram(self._sf, theta)
         self._inner = _cholesky(inner, np.ones(inner.shape[0]))
 
     def _once(self, right: Array) -> Array:
-        z = cho_solve(self._inner, (self._theta * right) @ self._sf, check_finite=False)
+        z = dpotrs(self._inner, (self._theta * right) @ self._sf, lower=1)[0]
         return np.asarray(self._theta * (right - self._sf @ z))
 
     def solve(self, right: Array) -> Array:
         found = self._once(right)
         left = right - found / self._theta - self._s @ (self._core @ (found @ self._s))
+        if np.abs(left).max() <= _DIGITS_LOST * np.abs(right).max():
+            return found
         return found + self._once(left)
+
+
+_DIGITS_LOST = 1e-8
 
 
 def _svec(rows: Array) -> Array:
     """(n, m): the upper triangles of xx', off-diagonal entries times √2, so that inner products are (x'z)²."""
     i, j = _upper(rows.shape[1])
-    return np.asarray(rows[:, i] * rows[:, j] * np.where(i == j, 1.0, np.sqrt(2.0)))
+    columns = np.ascontiguousarray(rows.T)
+    out = columns[i]
+    out *= columns[j]
+    out *= np.where(i == j, 1.0, np.sqrt(2.0))[:, None]
+    return out.T
 
 
 @cache
@@ -258,18 +265,20 @@ def _gram(rows: Array, weights: Array) -> Array:
     return np.asarray(gram - down.T @ down if down.size else gram)
 
 
-def _cholesky(matrix: Array, diagonal: Array) -> tuple[Array, bool]:
-    """Cholesky factor of matrix + diag; equal probes make it singular up to rounding, which a ridge mends."""
+def _cholesky(matrix: Array, diagonal: Array) -> Array:
+    """Lower Cholesky factor of matrix + diag; equal probes make it singular up to rounding, which a ridge mends.
+
+    Entries above the diagonal are not those of the factor.
+    """
     at = np.diag_indices_from(matrix)
     matrix[at] += diagonal
     ridge = np.finfo(float).eps * float(matrix[at].max())
     for _ in range(8):
-        try:
-            factor: tuple[Array, bool] = cho_factor(matrix, check_finite=False)
-            return factor
-        except np.linalg.LinAlgError:
-            matrix[at] += ridge
-            ridge *= 10.0
+        factor, failed = dpotrf(matrix, lower=1, clean=0)
+        if failed == 0:
+            return np.asarray(factor)
+        matrix[at] += ridge
+        ridge *= 10.0
     raise np.linalg.LinAlgError
 
 

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+import probewise as pw
+from probewise.algorithms.sage import _closeness
+from probewise.confidence import log_evidence
+from probewise.run import loop
+from probewise.simulation import LinearEnvironment
+
+
+def run(problem, theta, algorithm, goal=None, seed=0, noise="gaussian"):
+    environment = LinearEnvironment(problem, theta, noise)
+    return loop(
+        problem,
+        goal or pw.BestItem(),
+        algorithm,
+        observe=lambda counts, step: environment.draw(counts, np.random.default_rng([seed, step])),
+        stream=lambda step: np.random.default_rng([seed, step, 1]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("total", "precision", "scale"), [(0.0, 1.0, 2.0), (3.0, 2.0, 0.5), (-4.0, 9.0, 1.0), (9.0, 4.0, 30.0)]
+)
+def test_evidence_is_the_half_normal_mixture(total, precision, scale):
+    def integrand(rate):
+        density = 2.0 * math.sqrt(scale / (2.0 * math.pi)) * math.exp(-0.5 * scale * rate**2)
+        return math.exp(rate * total - 0.5 * rate**2 * precision) * density
+
+    value = quad(integrand, 0.0, np.inf)[0]
+    assert log_evidence(np.array(total), np.array(precision), np.array(scale)) == pytest.approx(
+        math.log(value), rel=1e-7
+    )
+
+
+def test_evidence_exceeds_one_over_delta_with_probability_at_most_delta():
+    # Steps of random size, larger after a rise: the most that a sampling rule may do.
+    rng, delta, runs = np.random.default_rng(1), 0.2, 4000
+    total, precision, crossed = np.zeros(runs), np.zeros(runs), np.zeros(runs, dtype=bool)
+    for _ in range(200):
+        step = np.where(total > 0, 2.0, 0.3) * rng.exponential(1.0, runs)
+        total = total + np.sqrt(step) * rng.choice([-1.0, 1.0], runs)
+        precision = precision + step
+        crossed |= log_evidence(total, precision, np.full(runs, 10.0)) >= -math.log(delta)
+    rate = crossed.mean()
+    assert rate <= delta + 3 * math.sqrt(delta / runs)
+    assert rate > 0.02, "a bound that is never reached tests nothing"
+
+
+@pytest.mark.parametrize("m", [2, 7, 300])
+def test_shares_of_delta_sum_to_one(m):
+    problem = pw.Problem(np.eye(4), np.random.default_rng(m).normal(size=(m, 4)))
+    algorithm = pw.Sage()
+    state = algorithm.init(problem, pw.BestItem())
+    shares = np.zeros((m, m))
+    for leader in range(m):
+        rivals = np.delete(np.arange(m), leader)
+        shares[leader, rivals] = algorithm._shares(problem, state, leader, rivals)[1]
+    np.testing.assert_allclose(shares.sum(axis=0), 1.0, rtol=1e-12)
+
+
+def test_closeness_by_blocks():
+    points = np.random.default_rng(0).normal(size=(600, 3))
+    distances = np.linalg.norm(points[:, None] - points, axis=2)
+    np.fill_diagonal(distances, np.inf)
+    np.testing.assert_allclose(_closeness(points), (1.0 / distances).sum(axis=1), rtol=1e-12)
+
+
+def test_needs_fewer_measurements_than_tight_rage():
+    for problem, theta in (pw.instances.transductive(20), pw.instances.sphere(50, 5, seed=3)):
+        sage = [run(problem, theta, pw.Sage(), seed=seed).measurements for seed in range(6)]
+        rage = [run(problem, theta, pw.Rage("tight"), seed=seed).measurements for seed in range(6)]
+        assert np.mean(sage) < 0.8 * np.mean(rage)
+
+
+def test_units_change_nothing():
+    problem, theta = pw.instances.sphere(30, 4, seed=2)
+    scale = 2.0 ** np.array([-13, 0, 10, 3])  # powers of two, so that not even rounding differs
+    other = pw.Problem(problem.probes * scale, problem.items * scale, sigma=64.0)
+    first, second = run(problem, theta, pw.Sage()), run(other, 64.0 * theta / scale, pw.Sage())
+    assert (first.item, first.measurements, first.rounds) == (second.item, second.measurements, second.rounds)
+
+
+def test_a_tie_ends_by_epsilon():
+    items = np.vstack([np.eye(3), [[0.999, 0.0, 0.0]]])
+    problem = pw.Problem(np.eye(3), items)
+    theta = np.array([1.0, 0.2, 0.0])
+    for seed in range(5):
+        result = run(problem, theta, pw.Sage(), pw.BestItem(epsilon=0.1), seed=seed)
+        assert result.item in (0, 3)
+        assert result.measurements < 20_000
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "rademacher"])
+def test_error_rate_on_near_ties(noise):
+    # Two near ties; the audit does this with thousands of runs.
+    items = np.array([[1.0, 0.0], [0.97, 0.05], [0.97, -0.05], [0.2, 0.9]])
+    problem = pw.Problem(np.vstack([items, np.eye(2)]), items)
+    goal = pw.BestItem(delta=0.3)
+    wrong = sum(run(problem, np.array([1.0, 0.1]), pw.Sage(), goal, seed, noise).item != 0 for seed in range(60))
+    assert wrong / 60 <= 0.3
+
+
+def test_rounds_of_any_kind_are_taken():
+    # Rounds planned by somebody else: one probe at a time, then everything; the state takes them as they are.
+    problem, theta = pw.instances.transductive(4)
+    environment = LinearEnvironment(problem, theta)
+    algorithm, goal = pw.Sage(), pw.BestItem()
+    state = algorithm.init(problem, goal)
+    rng = np.random.default_rng(0)
+    state = algorithm.tell(problem, goal, state, environment.draw(algorithm.ask(problem, goal, state, rng), rng))
+    for probe in range(4):
+        counts = np.zeros(4, dtype=np.int64)
+        counts[probe] = 50
+        state = algorithm.tell(problem, goal, state, environment.draw(counts, rng))
+    state = algorithm.tell(problem, goal, state, environment.draw(np.full(4, 200_000), rng))
+    assert algorithm.answer(problem, goal, state) == environment.best
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"growth": 1.0}, "growth must be above 1, got 1.0"), ({"leaders": 0}, "scale and leaders must be positive")],
+)
+def test_bad_settings(settings, message):
+    with pytest.raises(pw.InvalidAlgorithm, match=message):
+        pw.Sage(**settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from probewise import figures
@@ -40,11 +41,17 @@ def summary(rows: list[Row]) -> tuple[list[str], list[list[str]]]:
     sizes = sorted({row.size for row in rows})
     cells = {(row.algorithm, row.size): _cell(row) for row in rows}
     names = list(dict.fromkeys(row.algorithm for row in rows))
-    bounds = {row.size: f"{row.lower_bound:.3g}" for row in rows}
+    bounds = {row.size: _digits(row.lower_bound, 3) for row in rows}
     body = [[name, *(cells.get((name, size), "") for size in sizes)] for name in names]
     return ["", *(f"{size:,}" for size in sizes)], [*body, [picture.LOWER_BOUND, *(bounds[size] for size in sizes)]]
 
 
 def _cell(row: Row) -> str:
     wrong = f", {row.errors} wrong" if row.errors else ""
-    return f"{row.measurements:.3g} ± {row.standard_error:.1g}{wrong}"
+    return f"{_digits(row.measurements, 3)} ± {_digits(row.standard_error, 2)}{wrong}"
+
+
+def _digits(value: float, count: int) -> str:
+    """A few digits, thousands apart up to ten million."""
+    rounded = float(f"{value:.{count}g}") if math.isfinite(value) else value
+    return f"{rounded:,.0f}" if rounded < 1e7 else f"{rounded:.{count - 1}e}".replace("e+", "e")

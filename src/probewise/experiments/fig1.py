@@ -10,7 +10,7 @@ from probewise.experiments.sweep import Curve, Sweep
 
 SETTINGS = Sweep(
     name="fig1",
-    title="Benchmark: e1 … ed and e1 turned by 0.01 rad",
+    title="Benchmark: $e_1 … e_d$, and $e_1$ turned by 0.01 rad",
     axis="dimension d (items: d + 1)",
     instance=lambda d, seed: instances.benchmark(d),
     sizes=(5, 10, 15, 20, 25, 30, 35),

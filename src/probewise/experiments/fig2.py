@@ -10,7 +10,7 @@ from probewise.experiments.sweep import Curve, Sweep
 
 SETTINGS = Sweep(
     name="fig2",
-    title="Many items with moderate gaps: angles π/4 + φ, φ of standard deviation 0.09",
+    title="Many items with moderate gaps: at angles π/4 + φ, φ of standard deviation 0.09",
     axis="number of items n",
     instance=lambda n, seed: instances.many_arms(n, seed, spread=0.09),
     sizes=(100, 300, 1_000, 3_000, 10_000, 30_000),

@@ -10,7 +10,7 @@ from probewise.experiments.sweep import Curve, Sweep
 
 SETTINGS = Sweep(
     name="fig4",
-    title="Transductive: probes e1 … ed, items e1 … ed/2 and their twins turned by 0.1 rad",
+    title="Transductive: probes $e_1 … e_d$; items $e_1 … e_{d/2}$, and each of them turned by 0.1 rad",
     axis="dimension d",
     instance=lambda d, seed: instances.transductive(d),
     sizes=(20, 40, 60, 80),

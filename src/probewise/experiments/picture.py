@@ -53,9 +53,9 @@ def _draw(axes: Axes, sweep: Sweep, rows: list[Row]) -> None:
     axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
     axes.set_xlabel(sweep.axis)
     axes.set_ylabel("measurements")
-    axes.set_title(sweep.title)
+    axes.set_title(sweep.title, pad=20)
     about = f"mean and standard error of {max(row.runs for row in rows)} runs, δ = {sweep.delta:g}"
-    axes.text(0.0, 1.01, about, transform=axes.transAxes, fontsize=8.5, color=figures.FAINT, va="bottom")
+    axes.text(0.0, 1.015, about, transform=axes.transAxes, fontsize=8.5, color=figures.FAINT, va="bottom")
     _labels(axes, ends)
 
 

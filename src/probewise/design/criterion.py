@@ -174,22 +174,22 @@ class Pairs(Directions):
         start = int(np.argmax(_squares(self.items)))
         one = _farthest_from(self.items, np.array([start]))
         two = _farthest_from(self.items, one)
-        known = self.rows(one * m + two)
-        first, second, squares = _far_pairs(self.items, float(_squares(known)[0]), grow=True)
+        square = float(_squares(self.rows(one * m + two))[0])
+        first, second, squares = _far_pairs(_centred(self.items, square)[0], square, grow=True)
         if squares.size == 0:
-            return int(max(one[0], two[0]) * m + min(one[0], two[0])), float(_squares(known)[0])
+            return int(max(one[0], two[0]) * m + min(one[0], two[0])), square
         best = int(np.argmax(squares))
         return int(first[best] * m + second[best]), float(squares[best])
 
     def longer(self, limit: float, count: int) -> Labels:
         """For each item its farthest partner, where that is above the limit; exactly."""
-        first, second, squares = _far_pairs(self.items, limit, grow=False)
-        return self._labels(first, second, squares, count)
+        return self._labels(*_far_pairs(_centred(self.items, limit)[0], limit, grow=False), count)
 
     def seek(self, limit: float, count: int, hints: Labels) -> Labels:
         """The farthest partners of many items, and theirs; of all items if pruning leaves few pairs."""
-        if _centred(self.items, limit)[1] <= _QUICK:
-            return self.longer(limit, count)
+        centred, left = _centred(self.items, limit)
+        if left <= _QUICK:
+            return self._labels(*_far_pairs(centred, limit, grow=False), count)
         m = self.items.shape[0]
         sources = np.argsort(-_squares(self.items), kind="stable")[: max(count, _QUICK // m)]
         sources = np.union1d(sources, np.concatenate(np.divmod(hints, m)))
@@ -264,13 +264,12 @@ def _centred(points: Array, limit: float) -> tuple[Array, int]:
 def _far_pairs(points: Array, limit: float, *, grow: bool) -> tuple[Labels, Labels, Array]:
     """For each row of ``points`` (m, d) a far partner, where farther than ``limit`` (squared): i, j, squares.
 
-    By blocks of rows sorted by decreasing norm about a centre. A pair can only be farther than D if
+    By blocks of rows sorted by decreasing norm. A pair can only be farther than D if
     |a| + |b| > D, so that block [i, j) needs only the columns with |b| > D - |a_i|, and the search ends at
     2|a_i| <= D. Single precision screens the blocks; what it cannot decide is done again in double, so that no
     pair above the limit is missed and the farthest pair of all is exact. With ``grow``, the limit follows the
     farthest pair found. O(m²d) at worst, O(m) memory.
     """
-    points, _ = _centred(points, limit)
     norms = np.linalg.norm(points, axis=1)
     order = np.argsort(-norms, kind="stable")
     scale = float(norms[order[0]])

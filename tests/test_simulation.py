@@ -231,3 +231,13 @@ def test_digests_tell_shapes_and_directions_apart() -> None:
     ]
     assert len({digest(value) for value in values}) == len(values)
     assert digest(pw.pairs(z)) == digest(pw.pairs(z.copy()))
+
+
+@pytest.mark.parametrize("selection", ["ratio", "greedy"])
+def test_lingape_gives_the_same_rows_without_numba(selection: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba")
+    problem, theta = pw.Problem(np.eye(2)), np.array([1.0, 0.0])
+    options: dict[str, Any] = {"runs": 2, "seed": 3}
+    fast = pw.simulate(problem, theta, pw.LinGapE(selection), **options)
+    monkeypatch.setattr("probewise.simulation.compiled.supports", lambda algorithm: False)
+    assert pw.simulate(problem, theta, pw.LinGapE(selection), **options).digest == fast.digest

@@ -143,8 +143,7 @@ def test_every_method_of_the_audit_claims_a_proof() -> None:
     problem, theta = audit.TRAPS["near tie"].draw()
     made = {name: make(problem, theta) for name, make in methods.PROVEN.items()}
     assert all(algorithm.proven for algorithm in made.values())
-    proven = {name for name, kind in pw.ALGORITHMS.items() if name != "sage"}
-    assert {algorithm.name for algorithm in made.values()} >= proven
+    assert {algorithm.name for algorithm in made.values()} == set(pw.ALGORITHMS)
 
 
 @pytest.mark.parametrize("name", audit.TRAPS)

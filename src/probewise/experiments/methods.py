@@ -7,16 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from probewise.algorithms import Algorithm, Rage, Uniform
-from probewise.algorithms.alba import ALBA
-from probewise.algorithms.explore_verify import ExploreVerify
-from probewise.algorithms.g_static import GStatic
-from probewise.algorithms.lingape import LinGapE
+from probewise.algorithms import (
+    ALBA,
+    Algorithm,
+    ExploreVerify,
+    GStatic,
+    LinGapE,
+    Rage,
+    Sage,
+    Uniform,
+    XYAdaptive,
+    XYOracle,
+    XYStatic,
+)
 from probewise.algorithms.planning import Solver
 from probewise.algorithms.rage import Variant
-from probewise.algorithms.xy_adaptive import XYAdaptive
-from probewise.algorithms.xy_oracle import XYOracle
-from probewise.algorithms.xy_static import XYStatic
 from probewise.confidence import PairsUnion
 from probewise.coordinates import Array
 from probewise.experiments.sweep import Make
@@ -63,6 +68,7 @@ def _plain(algorithm: Algorithm[Any], problem: Problem, theta: Array) -> Algorit
 
 
 PROVEN: dict[str, Make] = {
+    "sage": partial(_plain, Sage(growth=2.0)),
     "rage-tight": rage("tight"),
     "rage-code": rage("code"),
     "rage-paper": rage("paper"),

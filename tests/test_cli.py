@@ -346,7 +346,17 @@ def test_demo_shows_the_known_values_of_the_instance(folder: Path) -> None:
         (f"design {COMMON} --out no/design.csv", "no/design.csv cannot be read or written: No such file or directory."),
         (f"design {COMMON} --plot design.doc", "pictures are written as .png, .svg, .pdf, got the name design.doc;"),
         (f"hardness {COMMON} --theta theta.csv", "a file or numbers separated by commas, got 'theta.csv'"),
-        (f"hardness {COMMON} --theta 1", "theta must have one entry per feature, expected shape (2,), got (1,)."),
+        (f"hardness {COMMON} --theta 1", "theta must be 2 finite numbers, one for each of 'a', 'b', got '1'."),
+        (f"identify {COMMON} --theta 1,nan", "theta must be 2 finite numbers, one for each of 'a', 'b', got '1,nan'."),
+        (f"identify {COMMON} --theta 0,1", "the best item must be unique, but 2 items are equally good"),
+        (f"identify {COMMON} --measure ''", "--measure must name a command, got an empty one."),
+        (f'identify {COMMON} --measure "echo \\"1"', "--measure cannot be split into words (no closing quotation)"),
+        (f"identify {COMMON} --measure nowhere/lab", "the command nowhere/lab cannot be started: No such file"),
+        (f"identify {COMMON} --measure cat --algorithm xy-oracle", "xy-oracle needs the true theta; give --theta or"),
+        (f"identify {COMMON} --theta 1,0 --algorithm sage,growth=much", "sage cannot be made with growth=much: "),
+        (f"simulate {COMMON} --theta 0,1", "the best item must be unique, but 2 items are equally good"),
+        (f"simulate {COMMON} --theta 1,2 --noise bernoulli", "but theta gives the probes 1 to 3; scale theta or"),
+        ("reproduce", "Missing argument '{fig1|fig2|fig3|fig4|all}'. Choose from: fig1, fig2, fig3, fig4, all."),
         (f"hardness {COMMON} --theta 0,1", "the best item must be unique, but 2 items are equally good"),
         (f"hardness {COMMON} --theta 1,0 --delta 2", "delta must lie strictly between 0 and 1, got 2.0"),
         (f"hardness {COMMON} --theta items.csv", "items.csv must have one row with a column per feature, or the"),
@@ -358,6 +368,7 @@ def test_demo_shows_the_known_values_of_the_instance(folder: Path) -> None:
         ("round good.csv --probes probes.csv -n 5 --criterion points", "--criterion is about items; give --items too"),
         (f"round twice.csv {COMMON} -n 5", "twice.csv gives more than one weight to 'p'; keep one of each."),
         (f"round other.csv {COMMON} -n 5", "other.csv names probes that the table of probes lacks: 's';"),
+        (f"round below.csv {COMMON} -n 5", "weights must be at least 0, but below.csv gives -0.5 to 'q'."),
         (f"round half.csv {COMMON} -n 5", "weights must sum to 1, got a sum of 0.5; divide them by their sum."),
         ("demo --out probes.csv", "probes.csv cannot be read or written: File exists."),
     ],
@@ -367,6 +378,7 @@ def test_bad_input_is_one_sentence_and_exit_code_2(folder: Path, line: str, sent
     (folder / "twice.csv").write_text("probe,weight\np,0.5\np,0.5\n")
     (folder / "other.csv").write_text("probe,weight\np,0.5\ns,0.5\n")
     (folder / "half.csv").write_text("probe,weight\np,0.5\n")
+    (folder / "below.csv").write_text("probe,weight\np,1.5\nq,-0.5\n")
     assert sentence in refused(line)
     assert sentence in refused(f"{line} --json" if line[0] != "-" else line)
 
@@ -374,6 +386,45 @@ def test_bad_input_is_one_sentence_and_exit_code_2(folder: Path, line: str, sent
 def test_theta_that_lacks_a_feature(folder: Path) -> None:
     (folder / "theta.csv").write_text("feature,value\na,1\n")
     assert "theta.csv has no value of theta for 'b'; add it." in refused(f"hardness {COMMON} --theta theta.csv")
+
+
+def test_theta_that_says_too_much(folder: Path) -> None:
+    (folder / "theta.csv").write_text("feature,value\na,1\na,2\nb,1\n")
+    assert "theta.csv gives more than one value to 'a'; keep one" in refused(f"hardness {COMMON} --theta theta.csv")
+    (folder / "theta.csv").write_text("feature,value\na,1\nb,1\nc,2\n")
+    assert "has values for 'c', which the probes lack;" in refused(f"hardness {COMMON} --theta theta.csv")
+
+
+def test_the_bound_of_simulate_is_in_the_units_of_the_table(folder: Path) -> None:
+    line = "simulate --probes probes.csv --items items.csv --theta 1,0 --runs 2"
+    (folder / "probes.csv").write_text("id,a,b\np,1,0\nq,0,1\n")
+    (folder / "items.csv").write_text("id,a,b\none,1,0\ntwo,0,1\n")
+    free = ok(line).stdout
+    # ψ* = (1 + 1)² / 1², and 2·4·log(1/0.12) = 16.96
+    assert "can expect fewer measurements than 17" in " ".join(free.split())
+    assert "cost" not in free
+    (folder / "probes.csv").write_text("id,a,b,price\np,1,0,10\nq,0,1,10\n")
+    costly = ok(f"{line} --cost-column price").stdout
+    assert "can expect a cost below 170" in " ".join(costly.split())
+    assert "cost" in costly.splitlines()[0]
+
+
+def test_simulate_claims_no_bound_where_a_near_best_item_will_do(folder: Path) -> None:
+    line = f"simulate {COMMON} --theta 0,1 --epsilon 0.5 --runs 2"
+    assert "No method" not in ok(line).stdout
+    assert json.loads(ok(f"{line} --json").stdout)["lower_bound"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ("", "wrong with probability at most 0.05."),
+        ("--epsilon 0.3", "'one' is best, or within 0.3 of the best"),
+        ("--algorithm alba,norm_bound=1,variant=code", "at most 0.05, which is not proved for these settings."),
+    ],
+)
+def test_identify_promises_what_is_proved(folder: Path, options: str, sentence: str) -> None:
+    assert sentence in " ".join(ok(f"identify {COMMON} --theta 1,0 {options}").stdout.split())
 
 
 def test_missing_matplotlib_is_a_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,8 @@ class Skin(click.Group):
         except click.Abort:
             _fail("interrupted.", INTERRUPTED)
         except click.UsageError as error:
-            said, where = error.format_message(), error.ctx.command_path if error.ctx else "probewise"
+            said = " ".join(error.format_message().split())  # click breaks lines where it lists choices
+            where = error.ctx.command_path if error.ctx else "probewise"
             _fail(f"{said}{'' if said.endswith(('.', '?')) else '.'} See {where} --help.")
         except ProbewiseError as error:
             _fail(str(error))

@@ -34,10 +34,12 @@ def build(text: str, theta: Array | None = None) -> pw.Algorithm[Any]:
         values[key] = _value(value)
     if "theta" in known and theta is not None:
         values.setdefault("theta", theta)
+    if "theta" in known and "theta" not in values:
+        raise pw.InvalidAlgorithm(f"{name} needs {kind.needs}; give --theta or choose another algorithm.")
     try:
         return kind(**values)
     except TypeError as error:
-        raise pw.InvalidAlgorithm(f"{name} cannot be made with these settings: {error}.") from None
+        raise pw.InvalidAlgorithm(f"{name} cannot be made with {', '.join(parts)}: {error}.") from None
 
 
 def _value(text: str) -> Any:

@@ -14,7 +14,7 @@ from probewise.cli.design import COLUMNS, print_weights, weights_table
 from probewise.cli.inputs import Source, json_option, out_option, source_options
 from probewise.coordinates import Array
 from probewise.errors import InvalidProblem
-from probewise.tables import named, read_table
+from probewise.tables import duplicated, named, read_table
 
 
 @click.command()
@@ -80,14 +80,24 @@ def read_theta(text: str, features: tuple[str, ...]) -> Array:
     """(d,): numbers separated by commas, or a file with a column per feature or the columns feature and value."""
     if not Path(text).is_file():
         try:
-            return np.array([float(part) for part in text.split(",")])
+            theta = np.array([float(part) for part in text.split(",")])
         except ValueError:
             raise InvalidProblem(
                 f"theta must be a file or numbers separated by commas, got '{text}'; there is no such file."
             ) from None
+        if theta.size != len(features) or not np.isfinite(theta).all():
+            raise InvalidProblem(
+                f"theta must be {len(features)} finite numbers, one for each of {named(features)}, got '{text}'."
+            )
+        return theta
     table = read_table(text)
     if set(table.header) == {"feature", "value"}:
-        given = dict(zip(table.text("feature"), table.numbers("value").tolist(), strict=True))
+        names = table.text("feature")
+        if twice := duplicated(names):
+            raise InvalidProblem(f"{table.name} gives more than one value to {named(twice)}; keep one of each.")
+        if unknown := [name for name in names if name not in features]:
+            raise InvalidProblem(f"{table.name} has values for {named(unknown)}, which the probes lack; remove them.")
+        given = dict(zip(names, table.numbers("value").tolist(), strict=True))
     elif len(table) == 1:
         given = {name: float(table.numbers(name)[0]) for name in features if name in table.header}
     else:

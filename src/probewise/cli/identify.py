@@ -24,7 +24,7 @@ Measure = Callable[[NDArray[np.int64]], Array]
 @source_options
 @click.option("--measure", metavar="COMMAND", help="Reads names of probes, one per line; prints an outcome for each.")
 @click.option("--theta", metavar="FILE|LIST", help="Instead of --measure: simulate a laboratory with this truth.")
-@click.option("--algorithm", default="rage", show_default=True, metavar=ALGORITHM, help="See `probewise list`.")
+@click.option("--algorithm", default="sage", show_default=True, metavar=ALGORITHM, help="See `probewise list`.")
 @click.option(
     "--budget", type=click.IntRange(1), metavar="N", help="Stop before a round that would exceed N measurements."
 )
@@ -58,20 +58,25 @@ def command(
     """
     if (measure is None) == (theta is None):
         raise click.UsageError("give either --measure COMMAND or --theta, which simulates one")
-    problem = source.problem()
+    problem, goal = source.problem(), pw.BestItem(delta, epsilon)
     truth = None if theta is None else read_theta(theta, problem.feature_names)
     laboratory: Measure
     if measure is not None:
-        laboratory = _commanded(problem, shlex.split(measure))
+        laboratory = _commanded(problem, _words(measure))
     else:
         assert truth is not None
+        if goal.epsilon == 0:
+            from probewise.theory import best_and_gaps
+
+            best_and_gaps(problem, truth)  # refuses a tie, which no method would ever decide
         laboratory = pw.LinearEnvironment(problem, truth, seed=seed).measure
+    chosen = build(algorithm, truth)
     with output.working("Measuring", quiet=as_json):
         result = pw.identify(
             problem,
-            pw.BestItem(delta, epsilon),
+            goal,
             measure=laboratory,
-            algorithm=build(algorithm, truth),
+            algorithm=chosen,
             seed=seed,
             budget=budget,
         )
@@ -89,11 +94,11 @@ def command(
             }
         )
     else:
-        _report(problem, result, delta)
+        _report(result, goal, proven=chosen.proven, costly=source.cost_column is not None)
     context.exit(0 if result.item is not None else 1)
 
 
-def _report(problem: pw.Problem, result: pw.Result, delta: float) -> None:
+def _report(result: pw.Result, goal: pw.BestItem, *, proven: bool, costly: bool) -> None:
     rows, total = [], 0
     for number, past in enumerate(result.history, 1):
         total += past.measurements.n
@@ -103,11 +108,25 @@ def _report(problem: pw.Problem, result: pw.Result, delta: float) -> None:
     if rows:
         output.table(("round", "measurements", "so far", "probes used"), rows)
     effort = f"{output.number(result.measurements)} measurements in {result.rounds} rounds"
+    effort += f", cost {output.number(result.cost)}" if costly else ""
     if result.item is None:
         output.say(f"No answer after {effort}: the next round would exceed the budget.", style="yellow")
         return
-    output.title(f"The best item is '{result.item_name}'")
-    output.say(f"{effort}; wrong with probability at most {delta:g}.")
+    name, near = f"'{result.item_name}'", f"best, or within {goal.epsilon:g} of the best"
+    output.title(f"The best item is {name}" if goal.epsilon == 0 else f"{name} is {near}")
+    proof = "" if proven else ", which is not proved for these settings"
+    output.say(f"{effort}; wrong with probability at most {goal.delta:g}{proof}.")
+
+
+def _words(command: str) -> list[str]:
+    """The words of a command, as a shell splits them."""
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise click.UsageError(f"--measure cannot be split into words ({str(error).lower()}): {command}") from None
+    if not words:
+        raise click.UsageError("--measure must name a command, got an empty one")
+    return words
 
 
 def _commanded(problem: pw.Problem, words: list[str]) -> Measure:
@@ -115,7 +134,10 @@ def _commanded(problem: pw.Problem, words: list[str]) -> Measure:
 
     def measure(indices: NDArray[np.int64]) -> Array:
         names = "".join(f"{problem.probe_names[i]}\n" for i in indices)
-        done = subprocess.run(words, input=names, stdout=subprocess.PIPE, text=True, check=False)
+        try:
+            done = subprocess.run(words, input=names, stdout=subprocess.PIPE, text=True, check=False)
+        except OSError as error:
+            raise pw.InvalidMeasurements(f"the command {words[0]} cannot be started: {error.strerror}.") from None
         if done.returncode != 0:
             raise pw.InvalidMeasurements(
                 f"the command {words[0]} ended with exit code {done.returncode}; nothing is kept."

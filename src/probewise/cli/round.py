@@ -102,6 +102,9 @@ def read_weights(path: Path, problem: pw.Problem) -> Array:
             f"{path.name} names probes that the table of probes lacks: {named(unknown)}; "
             "give the probes that the design was made for."
         )
+    if (given < 0).any():
+        low = int(np.argmin(given))
+        raise pw.InvalidDesign(f"weights must be at least 0, but {path.name} gives {given[low]:g} to '{names[low]}'.")
     weights = np.zeros(problem.n_probes)
     weights[[place[name] for name in names]] = given
     return weights

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 @source_options
 @click.option("--theta", required=True, metavar="FILE|LIST", help="The supposed truth: a table, or numbers as 1,0,0.5.")
 @click.option(
-    "--algorithm", "algorithms", multiple=True, default=("rage",), show_default=True, metavar=ALGORITHM,
+    "--algorithm", "algorithms", multiple=True, default=("sage",), show_default=True, metavar=ALGORITHM,
     help="May be repeated, to compare; see `probewise list`.",
 )  # fmt: skip
 @click.option("--runs", type=click.IntRange(1), default=100, show_default=True, help="Runs of each algorithm.")
@@ -63,10 +64,18 @@ def command(
 
     \b
     Example
-      probewise simulate --probes probes.csv --items items.csv --theta 1,0.2,0 --algorithm rage --algorithm uniform
+      probewise simulate --probes probes.csv --items items.csv --theta 1,0.2,0 --algorithm sage --algorithm rage
     """
     problem, goal = source.problem(), pw.BestItem(delta, epsilon)
     truth = read_theta(theta, problem.feature_names)
+    means = problem.probes @ truth
+    if noise == "bernoulli" and not ((means >= 0) & (means <= 1)).all():
+        raise pw.InvalidProblem(
+            "outcomes 0 and 1 need expectations between 0 and 1, but theta gives the probes "
+            f"{means.min():g} to {means.max():g}; scale theta or choose another noise."
+        )
+    # refuses a tie, which no method would ever decide; where epsilon allows one, nothing is known of a bound
+    bound = None if epsilon > 0 else pw.hardness(problem, truth, tol=1e-3).lower_bound(delta)
     found: dict[str, pw.Runs] = {}
     with bars(quiet=as_json) as progress:
         for text in algorithms:
@@ -85,27 +94,31 @@ def command(
             )
             if stem is not None:
                 found[text].write(Path(f"{stem}.csv"))
-    bound = pw.hardness(problem, truth, tol=1e-3).lower_bound(delta)
     rows = [_row(text, table) for text, table in found.items()]
     if as_json:
         output.print_json({"delta": delta, "epsilon": epsilon, "lower_bound": bound, "algorithms": rows, "out": out})
         return
-    output.table(
-        ("algorithm", "measurements", "± s.e.", "rounds", "wrong", "error rate, 99 % interval"),
-        [
-            (
-                str(row["algorithm"]),
-                output.number(round(float(row["measurements"]))),
-                output.number(round(float(row["standard_error"]))) if runs > 1 else "",
-                f"{row['rounds']:.1f}",
-                f"{row['errors']} of {row['runs']}",
-                f"{row['error_low']:.4f} to {row['error_high']:.4f}",
-            )
-            for row in rows
-        ],
-    )
-    output.say(
-        f"No method that errs with probability at most {delta:g} can expect fewer than {output.number(round(bound))}."
+    costly = source.cost_column is not None
+    header = ("algorithm", "measurements", "± s.e.", *(["cost"] if costly else []), "rounds", "wrong")
+    output.table((*header, "error rate, 99 % interval"), [_cells(row, costly=costly) for row in rows])
+    if bound is not None:
+        least = f"{'a cost below' if costly else 'fewer measurements than'} {output.number(round(bound))}"
+        output.say(
+            f"No method that errs with probability at most {delta:g}, whatever the truth, can expect {least}, if noise "
+            "is Gaussian."
+        )
+
+
+def _cells(row: dict[str, str | float], *, costly: bool) -> tuple[str, ...]:
+    error = float(row["standard_error"])
+    return (
+        str(row["algorithm"]),
+        output.number(round(float(row["measurements"]))),
+        output.number(round(error)) if math.isfinite(error) else "",
+        *([output.number(round(float(row["cost"])))] if costly else []),
+        f"{row['rounds']:.1f}",
+        f"{row['errors']} of {row['runs']}",
+        f"{row['error_low']:.4f} to {row['error_high']:.4f}",
     )
 
 

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
 
 import probewise as pw
-from probewise.algorithms.sage import _closeness
+from probewise.algorithms.sage import _closeness, _collected
 from probewise.confidence import log_evidence
 from probewise.run import loop
 from probewise.simulation import LinearEnvironment
@@ -120,6 +121,44 @@ def test_rounds_of_any_kind_are_taken():
         state = algorithm.tell(problem, goal, state, environment.draw(counts, rng))
     state = algorithm.tell(problem, goal, state, environment.draw(np.full(4, 200_000), rng))
     assert algorithm.answer(problem, goal, state) == environment.best
+
+
+@pytest.mark.parametrize("kept", [0, 1])
+def test_a_first_round_that_is_lost_is_asked_for_again(kept):
+    problem, theta = pw.instances.transductive(4)
+    environment = LinearEnvironment(problem, theta)
+    algorithm, goal, rng = pw.Sage(), pw.BestItem(), np.random.default_rng(0)
+    state = algorithm.init(problem, goal)
+    came = np.where(np.arange(problem.n_probes) < kept, algorithm.ask(problem, goal, state, rng), 0)
+    state = algorithm.tell(problem, goal, state, environment.draw(came, rng))
+    while algorithm.answer(problem, goal, state) is None:
+        counts = algorithm.ask(problem, goal, state, rng)
+        state = algorithm.tell(problem, goal, state, environment.draw(counts, rng))
+    assert algorithm.answer(problem, goal, state) == environment.best
+
+
+def test_evidence_collected_round_by_round_is_that_of_all_rounds():
+    problem, theta = pw.instances.sphere(40, 4, seed=1)
+    environment, rng = LinearEnvironment(problem, theta), np.random.default_rng(0)
+    algorithm, goal = pw.Sage(leaders=3), pw.BestItem()
+    state = algorithm.init(problem, goal)
+    while algorithm.answer(problem, goal, state) is None:
+        counts = algorithm.ask(problem, goal, state, rng)
+        state = algorithm.tell(problem, goal, state, environment.draw(counts, rng))
+        anew = _collected(problem, replace(state, collected={}), np.array(list(state.collected)))
+        for leader, sums in state.collected.items():
+            np.testing.assert_allclose(sums, anew[leader], rtol=1e-10, atol=1e-10)
+
+
+def test_shares_of_delta_do_not_feel_a_common_offset():
+    items = np.array([[1e9, 0.0], [1e9 + 1e-6, 0.0], [1e9, 1e-6]])
+    problem, algorithm = pw.Problem(np.eye(2), items), pw.Sage()
+    state = algorithm.init(problem, pw.BestItem())
+    against = [
+        sum(algorithm._shares(problem, state, z, np.array([other]))[1][0] for z in range(3) if z != other)
+        for other in range(3)
+    ]
+    np.testing.assert_allclose(against, 1.0, rtol=1e-12)
 
 
 @pytest.mark.parametrize(

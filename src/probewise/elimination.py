@@ -9,9 +9,12 @@ from numpy.typing import NDArray
 
 from probewise.coordinates import Array
 from probewise.design import pairs
+from probewise.design.criterion import contains
 from probewise.estimate import Estimate
 
 _BLOCK = 1_000_000
+_CLOSE = 1e-8
+"""Squared distances below this share of the squared lengths are not left to |a|² + |b|² - 2a'b, which cancels."""
 
 
 def behind(scores: Array, margin: float) -> NDArray[np.bool_]:
@@ -27,6 +30,7 @@ def beaten(items: Array, scores: Array, width: float) -> NDArray[np.bool_]:
     """
     order = np.argsort(-scores, kind="stable")
     points, values = items[order], scores[order]
+    lengths = np.einsum("ij,ij->i", points, points)
     lost = np.zeros(values.size, dtype=bool)
     low = 0
     while low < values.size:
@@ -34,12 +38,11 @@ def beaten(items: Array, scores: Array, width: float) -> NDArray[np.bool_]:
         step = max(1, min(_BLOCK // max(left.size, 1), 32 if low == 0 else values.size))
         rivals = slice(low, low + step)
         ahead = values[rivals, None] - values[left]
-        squares = (
-            np.einsum("ij,ij->i", points[rivals], points[rivals])[:, None]
-            + np.einsum("ij,ij->i", points[left], points[left])
-            - 2.0 * points[rivals] @ points[left].T
-        )
-        wins = (ahead > 0) & (ahead**2 >= width**2 * np.maximum(squares, 0.0))
+        sizes = lengths[rivals, None] + lengths[left]
+        squares = sizes - 2.0 * points[rivals] @ points[left].T
+        one, other = np.nonzero((squares <= _CLOSE * sizes) & (ahead > 0))
+        squares[one, other] = ((points[low + one] - points[left[other]]) ** 2).sum(axis=1)
+        wins = (ahead > 0) & (ahead**2 >= width**2 * squares)
         lost[left[wins.any(axis=0)]] = True
         low += step
     out = np.zeros(values.size, dtype=bool)
@@ -51,10 +54,10 @@ def eliminated(items: Array, fit: Estimate, factor: float) -> tuple[NDArray[np.b
     """(m,): which ``items`` (m, d) another one beats by ``factor`` standard errors; and a half-width for all others.
 
     No comparison of two items that are left has a larger half-width. Where the measurements do not determine all
-    differences, as when some were lost, nobody is beaten and the half-width is infinite.
+    differences, as when some were lost, or ``factor`` is infinite, nobody is beaten and the half-width is infinite.
     """
-    if items.shape[0] > 1 and not fit.measured.is_inside(pairs(items).generators).all():
+    if items.shape[0] > 1 and (math.isinf(factor) or not contains(fit.measured, pairs(items))):
         return np.zeros(items.shape[0], dtype=bool), math.inf
-    lost = beaten((items - items[0]) @ fit.whitener, items @ fit.theta, factor)
+    lost = beaten((items - items[0]) @ fit.whitener, (items - items[0]) @ fit.theta, factor)
     left = items[~lost]
     return lost, factor * math.sqrt(fit.largest_variance(pairs(left))) if left.shape[0] > 1 else 0.0

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import linalg
 
 from probewise.coordinates import Array, Coordinates, coordinates
-from probewise.design.criterion import Directions
+from probewise.design.criterion import Directions, contains
 from probewise.errors import InvalidDesign, InvalidMeasurements, NotIdentifiable
 from probewise.measurements import Measurements, SumOfSquares, per_probe
 
@@ -58,14 +58,19 @@ class Estimate:
         """(k,): y'θ̂ for rows y (k, d); it says nothing where the variance is infinite."""
         return _rows(directions, self.theta.size) @ self.theta
 
-    def variance(self, directions: ArrayLike) -> Array:
-        """(k,): y'V⁻¹y for rows y (k, d), infinite for y outside range(V)."""
+    def variance(self, directions: ArrayLike, magnitudes: Array | None = None) -> Array:
+        """(k,): y'V⁻¹y for rows y (k, d), infinite for y outside range(V).
+
+        ``magnitudes`` (k, d), |z| + |z'| for y = z - z', says what the rows were formed from: its rounding is no part
+        outside. Without it, |y|.
+        """
         rows = _rows(directions, self.theta.size)
-        return np.where(self.measured.is_inside(rows), _squares(rows @ self.whitener), np.inf)
+        return np.where(self.measured.is_inside(rows, magnitudes), _squares(rows @ self.whitener), np.inf)
 
     def largest_variance(self, directions: Directions) -> float:
         """The largest y'V⁻¹y over a set of directions, infinite if one of them lies outside range(V)."""
-        if not self.measured.is_inside(_rows(directions.generators, self.theta.size)).all():
+        _rows(directions.generators, self.theta.size)
+        if not contains(self.measured, directions):
             return math.inf
         return directions.mapped(self.whitener).largest()[1]
 

@@ -13,6 +13,7 @@ from probewise.algorithms.g_static import GStatic
 from probewise.algorithms.planning import plan
 from probewise.algorithms.rage import Rage
 from probewise.confidence import spent
+from probewise.coordinates import Array
 from probewise.design import star
 from probewise.errors import InvalidAlgorithm
 from probewise.estimate import least_squares
@@ -111,8 +112,8 @@ class ExploreVerify(Algorithm[_Attempt]):
     def _planned(self, problem: Problem, goal: BestItem, state: _Attempt) -> _Attempt:
         """The design for the gaps Δ̃ seen, and N = 2ψ̃(√log(1/δ_l) + √log((|Z| - 1)/κ))²: a width, and its power."""
         fit = least_squares(problem.probes, state.data, sigma=problem.sigma)
-        differences = problem.items[state.candidate] - problem.items
-        errors = np.sqrt(fit.variance(differences))
+        differences, sizes = _compared(problem, state)
+        errors = np.sqrt(fit.variance(differences, sizes))
         # each rejection lowers the gaps believed by a standard error, but none below one
         gaps = np.maximum(fit.mean(differences) - (state.attempt - 1) * errors, errors) + goal.epsilon
         gaps[state.candidate] = 1.0
@@ -129,9 +130,15 @@ class ExploreVerify(Algorithm[_Attempt]):
         No union bound: a wrong candidate must in particular beat the best item, and that is one comparison.
         """
         fit = least_squares(problem.probes, measurements, sigma=problem.sigma)
-        differences = problem.items[state.candidate] - np.delete(problem.items, state.candidate, axis=0)
-        widths = np.sqrt(2.0 * _log(goal, state) * fit.variance(differences))
+        differences, sizes = (np.delete(part, state.candidate, axis=0) for part in _compared(problem, state))
+        widths = np.sqrt(2.0 * _log(goal, state) * fit.variance(differences, sizes))
         return bool(np.all(fit.mean(differences) + goal.epsilon > widths))
+
+
+def _compared(problem: Problem, state: _Attempt) -> tuple[Array, Array]:
+    """(m, d), (m, d): the candidate less each item, and the sizes of the numbers that these were formed from."""
+    candidate = problem.items[state.candidate]
+    return candidate - problem.items, np.abs(candidate) + np.abs(problem.items)
 
 
 def _log(goal: BestItem, state: _Attempt) -> float:

@@ -177,5 +177,6 @@ def winner(problem: Problem, fit: Estimate, candidate: int, width: float, epsilo
     """The candidate, if it beats every other item by more than the width of the comparison less epsilon."""
     rivals = np.delete(np.arange(problem.n_items), candidate)
     differences = problem.items[candidate] - problem.items[rivals]
+    sizes = np.abs(problem.items[candidate]) + np.abs(problem.items[rivals])
     lead = fit.mean(differences) + epsilon
-    return candidate if bool(np.all(lead > width * np.sqrt(fit.variance(differences)))) else None
+    return candidate if bool(np.all(lead > width * np.sqrt(fit.variance(differences, sizes)))) else None

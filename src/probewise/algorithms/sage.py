@@ -98,7 +98,7 @@ class Sage(Algorithm[_Standing]):
             counts = _rounded(problem, weights, 0)
             planned = Measurements(counts, np.zeros(n), np.zeros(n))
             whitener = least_squares(problem.probes, planned, sigma=problem.sigma).whitener
-            closeness = _closeness(problem.items @ whitener)
+            closeness = _closeness((problem.items - problem.items[0]) @ whitener)
         winner = 0 if m == 1 else None
         return _Standing(whitener, closeness, counts, Measurements.empty(n), (), {}, np.arange(m), winner, None)
 
@@ -116,7 +116,7 @@ class Sage(Algorithm[_Standing]):
         alive = self._alive(problem, goal, state)
         leader = int(next((z for z in ranked if z in alive), ranked[0]))
         if leader not in state.collected:
-            state = replace(state, collected=_collected(problem, state, np.append(ranked[: self.leaders], leader)))
+            state = replace(state, collected=_collected(problem, state, np.array([leader])))
         state = replace(state, alive=alive)
         if alive.size <= 1 or self._good_enough(problem, goal, state, leader):
             return replace(state, winner=leader)
@@ -155,7 +155,7 @@ class Sage(Algorithm[_Standing]):
         """Items against which the collected evidence is below 1/δ."""
         against = [self._evidence(problem, state, leader, state.alive) for leader in state.collected]
         total = np.logaddexp.reduce(against, axis=0)
-        return np.asarray(state.alive[total < -math.log(goal.delta)])
+        return np.asarray(state.alive[~(total >= -math.log(goal.delta))])  # what is not a number rules nobody out
 
     def _good_enough(self, problem: Problem, goal: BestItem, state: _Standing, leader: int) -> bool:
         """Whether no item left can be ahead of the leader by more than epsilon."""
@@ -184,6 +184,8 @@ class Sage(Algorithm[_Standing]):
         precision, total = (part[rivals] for part in state.collected[leader])
         lengths, share = self._shares(problem, state, leader, rivals)
         extra = self.scale / lengths**2
+        # a comparison that was lost with its measurements is planned as if it had the first round's precision
+        precision = np.where(precision > 0, precision, 1.0 / lengths**2)
         need = -np.log(2.0 * share * goal.delta) + 0.5 * np.log1p(precision / extra)
         return total / precision + goal.epsilon, np.sqrt(2.0 * need * (precision + extra)) / precision, need
 
@@ -225,8 +227,9 @@ def _collected(problem: Problem, state: _Standing, leaders: Items) -> dict[int, 
         zero = np.zeros(problem.n_items)
         precision, total = (zero, zero) if known is None else known
         differences = problem.items[leader] - problem.items
+        sizes = np.abs(problem.items[leader]) + np.abs(problem.items)
         for fit in fits:
-            variance = fit.variance(differences)
+            variance = fit.variance(differences, sizes)
             more = np.where(variance > 0, 1.0 / np.where(variance > 0, variance, 1.0), 0.0)
             precision, total = precision + more, total + more * fit.mean(differences)
         out[leader] = (precision, total)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import probewise as pw
 from probewise.algorithms import XYAdaptive
 from probewise.algorithms.xy_adaptive import Stop, greedy
-from probewise.confidence import PairsUnion, SelfNormalised
+from probewise.confidence import Evidence, PairsUnion, SelfNormalised, Threshold
 
 EXACT = 10**9
 GOAL = pw.BestItem()
@@ -135,3 +135,22 @@ def test_a_tolerance_ends_it_early() -> None:
     runs = pw.simulate(problem, theta, XYAdaptive(), pw.BestItem(epsilon=0.2), runs=10, seed=1)
     assert runs["correct"].all()
     assert runs.mean("measurements") < 20_000
+
+
+def test_phases_share_delta_where_the_threshold_does_not() -> None:
+    # TrackAndStop holds at all times of one set of data, and every phase has its own.
+    heard: list[float] = []
+
+    class Listening(Threshold):
+        name, proven, data, estimator, reference = "listening", False, "adaptive", "any", "this test"
+
+        def beta(self, evidence: Evidence) -> float:
+            heard.append(evidence.delta)
+            return math.inf
+
+    problem, algorithm = pw.Problem(np.eye(2)), XYAdaptive(threshold=Listening())
+    state = algorithm.init(problem, GOAL)
+    zero = np.zeros(2)
+    for _ in range(3):
+        state = algorithm.tell(problem, GOAL, state, pw.Measurements(state.counts, zero, zero))
+    np.testing.assert_allclose(heard, GOAL.delta / np.array([2.0, 6.0, 12.0]))

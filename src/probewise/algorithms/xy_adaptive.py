@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from probewise.algorithms.base import Algorithm, Counts
-from probewise.confidence import Evidence, StarUnion, Threshold, require
+from probewise.confidence import Evidence, StarUnion, Threshold, require, spent
 from probewise.coordinates import Array
 from probewise.design.memory import remembered
 from probewise.elimination import eliminated
@@ -118,8 +118,10 @@ class XYAdaptive(Algorithm[_Phase]):
         """Eliminate by this phase's measurements, and plan the next phase."""
         fit = least_squares(problem.probes, measurements, sigma=problem.sigma)
         among = np.arange(problem.n_items) if self.reset else state.survivors
+        # a threshold for all times at once holds for one set of data, and every phase begins another
+        delta = goal.delta if self.threshold.data == "fixed" else spent(goal.delta, state.j)
         evidence = Evidence(
-            delta=goal.delta,
+            delta=delta,
             check=state.j,
             rivals=among.size - 1,
             items=problem.n_items,

@@ -29,7 +29,8 @@ html_copy_source = False
 mathjax = importlib.util.find_spec("sphinx-mathjax-offline")
 if mathjax is None or mathjax.origin is None:
     raise ImportError("sphinx-mathjax-offline is not installed; `make docs` or `pip install .[docs]` installs it.")
-html_static_path = [str(Path(mathjax.origin).parent / "static/mathjax/tex-svg-full.js")]
+html_static_path = ["equations.css", str(Path(mathjax.origin).parent / "static/mathjax/tex-svg-full.js")]
+html_css_files = ["equations.css"]
 mathjax_path = "tex-svg-full.js"
 
 autodoc_member_order = "bysource"

@@ -107,7 +107,9 @@ def _report(result: pw.Result, goal: pw.BestItem, *, proven: bool, costly: bool)
         )
     if rows:
         output.table(("round", "measurements", "so far", "probes used"), rows)
-    effort = f"{output.number(result.measurements)} measurements in {result.rounds} rounds"
+    effort = (
+        f"{output.number(result.measurements)} measurements in {result.rounds} round{'' if result.rounds == 1 else 's'}"
+    )
     effort += f", cost {output.number(result.cost)}" if costly else ""
     if result.item is None:
         output.say(f"No answer after {effort}: the next round would exceed the budget.", style="yellow")

@@ -137,6 +137,12 @@ def test_a_first_round_that_is_lost_is_asked_for_again(kept):
     assert algorithm.answer(problem, goal, state) == environment.best
 
 
+@pytest.mark.parametrize("delta", [0.6, 0.99])
+def test_a_delta_above_one_half(delta):
+    for problem, theta in ((pw.Problem(np.eye(2)), np.array([1.0, 0.0])), pw.instances.transductive(4)):
+        assert run(problem, theta, pw.Sage(), pw.BestItem(delta=delta), seed=1).item is not None
+
+
 def test_evidence_collected_round_by_round_is_that_of_all_rounds():
     problem, theta = pw.instances.sphere(40, 4, seed=1)
     environment, rng = LinearEnvironment(problem, theta), np.random.default_rng(0)

@@ -187,6 +187,7 @@ class Sage(Algorithm[_Standing]):
         # a comparison that was lost with its measurements is planned as if it had the first round's precision
         precision = np.where(precision > 0, precision, 1.0 / lengths**2)
         need = -np.log(2.0 * share * goal.delta) + 0.5 * np.log1p(precision / extra)
+        need = np.maximum(need, 0.5)  # with δ above 1/2, Φ(z) ≈ 1 is too coarse
         return total / precision + goal.epsilon, np.sqrt(2.0 * need * (precision + extra)) / precision, need
 
 

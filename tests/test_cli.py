@@ -353,7 +353,17 @@ def test_demo_shows_the_known_values_of_the_instance(folder: Path) -> None:
         (f'identify {COMMON} --measure "echo \\"1"', "--measure cannot be split into words (no closing quotation)"),
         (f"identify {COMMON} --measure nowhere/lab", "the command nowhere/lab cannot be started: No such file"),
         (f"identify {COMMON} --measure cat --algorithm xy-oracle", "xy-oracle needs the true theta; give --theta or"),
-        (f"identify {COMMON} --theta 1,0 --algorithm sage,growth=much", "sage cannot be made with growth=much: "),
+        (
+            f"identify {COMMON} --theta 1,0 --algorithm sage,growth=much",
+            "growth of sage must be of the kind float, got",
+        ),
+        (f"identify {COMMON} --theta 1,0 --algorithm sage,leaders=1.5", "leaders of sage must be of the kind int, got"),
+        (
+            f"identify {COMMON} --theta 1,0 --algorithm sage,tol=NaN",
+            "tol of sage must be of the kind float, got 'NaN'",
+        ),
+        (f"identify {COMMON} --theta 1,0 --algorithm uniform,growth=1", "growth must be larger than 1, got 1;"),
+        (f"identify {COMMON} --theta 1,0 --algorithm lingape,threshold=3", "'threshold=3' is no setting of lingape;"),
         (f"simulate {COMMON} --theta 0,1", "the best item must be unique, but 2 items are equally good"),
         (f"simulate {COMMON} --theta 1,2 --noise bernoulli", "but theta gives the probes 1 to 3; scale theta or"),
         ("reproduce", "Missing argument '{fig1|fig2|fig3|fig4|all}'. Choose from: fig1, fig2, fig3, fig4, all."),

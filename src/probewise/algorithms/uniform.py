@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -10,6 +11,7 @@ import numpy as np
 from probewise.algorithms.base import Algorithm, Counts
 from probewise.algorithms.growing import Growing, checked, grown
 from probewise.confidence import StarUnion, Threshold, require
+from probewise.errors import InvalidAlgorithm
 from probewise.goal import BestItem
 from probewise.measurements import Measurements
 from probewise.problem import Problem
@@ -29,6 +31,8 @@ class Uniform(Algorithm[Growing]):
     reference: ClassVar[str] = "baseline"
 
     def __post_init__(self) -> None:
+        if not 1 < self.growth < math.inf:
+            raise InvalidAlgorithm(f"growth must be larger than 1, got {self.growth!r}; 1.1 to 2 is usual.")
         require(self.threshold, "fixed", "least squares", self.name)
 
     @property

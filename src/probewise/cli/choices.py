@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -25,13 +26,16 @@ def build(text: str, theta: Array | None = None) -> pw.Algorithm[Any]:
     if name not in pw.ALGORITHMS:
         raise pw.InvalidAlgorithm(f"there is no algorithm '{name}'; they are {', '.join(sorted(pw.ALGORITHMS))}.")
     kind = pw.ALGORITHMS[name]
-    known = [field.name for field in fields(kind)] if isinstance(kind, type) else []  # type: ignore[arg-type]
+    # a threshold is an object, which a text cannot name
+    known = {f.name: str(f.type) for f in fields(kind) if "Threshold" not in str(f.type)}  # type: ignore[arg-type]
     values: dict[str, Any] = {}
     for part in parts:
         key, sign, value = part.partition("=")
         if not sign or key not in known:
             raise pw.InvalidAlgorithm(f"'{part}' is no setting of {name}; those are {', '.join(known) or 'none'}.")
         values[key] = _value(value)
+        if not _fits(values[key], known[key]):
+            raise pw.InvalidAlgorithm(f"{key} of {name} must be of the kind {known[key]}, got '{value}'.")
     if "theta" in known and theta is not None:
         values.setdefault("theta", theta)
     if "theta" in known and "theta" not in values:
@@ -48,6 +52,16 @@ def _value(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
+
+
+def _fits(value: Any, kind: str) -> bool:
+    """Whether a value is of an annotated kind; the algorithm itself judges text and the size of numbers."""
+    if value is None:
+        return "None" in kind
+    if kind.startswith(("float", "int")):
+        numeric = int if kind.startswith("int") else int | float
+        return isinstance(value, numeric) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, bool) if kind == "bool" else True
 
 
 @contextmanager

@@ -421,3 +421,8 @@ def test_wrong_options(options, message):
 def test_wrong_problems(X, directions, error, message):
     with pytest.raises(error, match=message):
         optimal_design(X, directions)
+
+
+def test_a_table_is_no_set_of_directions():
+    with pytest.raises(InvalidDesign, match="come from pairs, star, points or explicit, got ndarray"):
+        optimal_design(np.eye(2), np.eye(2))

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from probewise.algorithms import Algorithm, Sage
 from probewise.algorithms.base import Standing
-from probewise.errors import InvalidMeasurements
+from probewise.errors import InvalidAlgorithm, InvalidGoal, InvalidMeasurements
 from probewise.estimate import least_squares
 from probewise.goal import BestItem
 from probewise.measurements import Measurements
@@ -56,7 +56,11 @@ def identify(
 
     def observe(counts: Counts, step: int) -> Measurements:
         indices = np.repeat(np.arange(problem.n_probes), counts)
-        outcomes = np.asarray(measure(indices), dtype=np.float64)
+        measured = measure(indices)
+        try:
+            outcomes = np.asarray(measured, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidMeasurements(f"measure must return numbers, one per index ({error}).") from None
         if outcomes.shape != indices.shape:
             raise InvalidMeasurements(
                 f"measure must return one outcome per index, asked for {indices.size}, got shape {outcomes.shape}."
@@ -87,6 +91,10 @@ def loop(
     keep: bool = True,
 ) -> Result:
     """Ask, observe and tell until the algorithm answers; round t draws from ``stream(t)``; ``keep`` the history."""
+    if not isinstance(goal, BestItem):
+        raise InvalidGoal(f"a goal is an object such as BestItem(delta=0.05), got {goal!r}.")
+    if not isinstance(algorithm, Algorithm):
+        raise InvalidAlgorithm(f"an algorithm is an object such as Rage(), got {algorithm!r}; ALGORITHMS has them all.")
     state = algorithm.init(problem, goal)
     data = Measurements.empty(problem.n_probes)
     history: list[Round] = []

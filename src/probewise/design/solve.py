@@ -79,6 +79,8 @@ def optimal_design(
     A(w) = Σ w_i x_i x_i'. "certified" works to relative gap ``tol``, shown by the certificate; "frank-wolfe" is the
     paper's solver, which stops by a clock and reports whatever gap is left. ``cost`` (n,) is 1 each by default.
     """
+    if not isinstance(directions, Directions):
+        raise InvalidDesign(f"directions come from pairs, star, points or explicit, got {type(directions).__name__}.")
     X = as_matrix(probes, "probes")
     c = _checked_cost(cost, X.shape[0])
     if solver not in SOLVERS:

@@ -203,7 +203,7 @@ class Pairs(Directions):
 
     def _labels(self, first: Labels, second: Labels, squares: Array, count: int) -> Labels:
         """The labels of the farthest of some pairs, each once, unlike each other."""
-        order = np.argsort(-squares, kind="stable")[: max(_POOL, 4 * count)]
+        order = np.argsort(-squares, kind="stable")[: max(_POOL, 10 * count)]
         high, low = np.maximum(first, second)[order], np.minimum(first, second)[order]
         labels = np.unique(high * self.items.shape[0] + low)
         return labels[spread(self.rows(labels), count)]
@@ -212,7 +212,7 @@ class Pairs(Directions):
 def spread(vectors: Array, count: int) -> Labels:
     """At most ``count`` rows, longest first, leaving out those nearly parallel to one already taken."""
     squares = _squares(vectors)
-    pool = np.argsort(-squares, kind="stable")[: max(_POOL, 4 * count)]
+    pool = np.argsort(-squares, kind="stable")[: max(_POOL, 10 * count)]
     vectors, squares = vectors[pool], squares[pool]
     left = squares > 0
     taken: list[int] = []
@@ -224,7 +224,7 @@ def spread(vectors: Array, count: int) -> Labels:
     return pool[taken].astype(np.int64)
 
 
-_POOL = 200
+_POOL = 1000
 _PARALLEL = 0.95
 _BLOCK = 1_000_000
 _QUICK = 40_000_000

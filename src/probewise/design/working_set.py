@@ -16,6 +16,8 @@ ROUNDS = 200
 """Small problems at most; 3 to 20 are usual."""
 _FORGETFUL = 30
 """Rounds in which idle probes and directions are dropped if a bound has improved; later the sets only grow."""
+_NEARLY = 0.98
+"""Share of the target above which the exact search collects directions: those that the next design would make long."""
 _CONIC_SIZE = 20_000
 """Largest number of cones that is handed to the conic solver when the interior-point method falls short."""
 
@@ -62,7 +64,7 @@ def solve(probes: Array, directions: Directions, *, tol: float) -> Outcome:
         better = better or best is None or min(prices.upper for prices in tried) < best.upper
         best = min(tried, key=lambda prices: prices.upper)
         if best.upper <= (target := lower * (1.0 + 0.8 * tol)):
-            best.look_everywhere(target, batch)
+            best.look_everywhere(_NEARLY * target, 6 * batch)
         if best.upper <= target:
             break
         more_probes = dual.worse(4 * batch)
@@ -136,6 +138,7 @@ class _DirectionPrices:
 
     def __init__(self, probes: Array, directions: Directions, weights: Array, dual: _ProbePrices, count: int) -> None:
         self._probes, self._directions, self.weights = probes, directions, weights
+        self._looked = False
         support = np.flatnonzero(weights)
         self._metric = directions.mapped(_whitener(probes[support] * np.sqrt(weights[support])[:, None]))
         known = float(_squares(self._metric.rows(dual.labels)).max())
@@ -146,7 +149,10 @@ class _DirectionPrices:
         return float(_squares(self._metric.rows(labels)).max(initial=0.0))
 
     def look_everywhere(self, limit: float, count: int) -> None:
-        """Find directions above ``limit``, if there are any, exactly."""
+        """Find directions above ``limit``, if there are any, exactly; once is enough."""
+        if self._looked:
+            return
+        self._looked = True
         more = self._metric.longer(limit, count)
         self.longer = np.union1d(self.longer, more)
         self.upper = max(self.upper, self._longest(more))

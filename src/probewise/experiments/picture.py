@@ -54,7 +54,10 @@ def _draw(axes: Axes, sweep: Sweep, rows: list[Row]) -> None:
     axes.set_xlabel(sweep.axis)
     axes.set_ylabel("measurements")
     axes.set_title(sweep.title, pad=20)
-    about = f"mean and standard error of {max(row.runs for row in rows)} runs, δ = {sweep.delta:g}"
+    most = max(row.runs for row in rows)
+    fewer = {row.algorithm: row.runs for row in rows if row.runs < most}
+    told = "".join(f", {name} {runs}" for name, runs in fewer.items())
+    about = f"mean and standard error of {most} runs{told}, δ = {sweep.delta:g}"
     axes.text(0.0, 1.015, about, transform=axes.transAxes, fontsize=8.5, color=figures.FAINT, va="bottom")
     _labels(axes, ends)
 

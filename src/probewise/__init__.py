@@ -56,9 +56,10 @@ _WHERE = {
     "MissingExtra": "errors",
     "InvalidAlgorithm": "errors",
     "InvalidTable": "errors",
+    "DataUnavailable": "errors",
 }
 """Public name -> module that defines it; loaded when used, so that importing the package costs nothing."""
-_MODULES = ("instances",)
+_MODULES = ("instances", "data")
 
 __all__ = ["__version__", *_WHERE, *_MODULES]
 
@@ -78,6 +79,7 @@ def __dir__() -> list[str]:
 
 
 if TYPE_CHECKING:
+    from probewise import data as data
     from probewise import instances as instances
     from probewise.algorithms import ALBA as ALBA
     from probewise.algorithms import ALGORITHMS as ALGORITHMS
@@ -98,6 +100,7 @@ if TYPE_CHECKING:
     from probewise.design import points as points
     from probewise.design import reduce_support as reduce_support
     from probewise.design import star as star
+    from probewise.errors import DataUnavailable as DataUnavailable
     from probewise.errors import InvalidAlgorithm as InvalidAlgorithm
     from probewise.errors import InvalidDesign as InvalidDesign
     from probewise.errors import InvalidGoal as InvalidGoal

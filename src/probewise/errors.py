@@ -35,3 +35,23 @@ class InvalidAlgorithm(ProbewiseError, ValueError):
 
 class InvalidTable(ProbewiseError, ValueError):
     """A file or table cannot be read as what was asked for."""
+
+
+class DataUnavailable(ProbewiseError, OSError):
+    """A published table cannot be had here and now."""
+
+
+class InvalidCampaign(ProbewiseError, ValueError):
+    """A campaign cannot be created, opened or changed in that way."""
+
+
+class InvalidRows(ProbewiseError, ValueError):
+    """Rows that a campaign was told are not what it asked for; none of them was recorded."""
+
+
+class StorageConflict(ProbewiseError, RuntimeError):
+    """Somebody else wrote to a journal first; a campaign reads what they wrote and tries again."""
+
+
+class StorageUnavailable(ProbewiseError, OSError):
+    """A file stayed locked, or a server does not answer."""

@@ -1,0 +1,81 @@
+"""The example of the quick start: two small tables of our own, and a make-believe laboratory that knows the truth.
+
+Four new ligands would take a week each to make; in which of three solvents does which of them give the highest yield?
+Sixteen ligands on the shelf can be tried today in the same solvents.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from pathlib import Path
+
+import numpy as np
+
+from probewise.errors import InvalidTable
+from probewise.tables import named, read_table
+
+SIGMA = 3.0
+"""Standard deviation of the yield of one run, in percentage points."""
+TABLES = ("items.csv", "probes.csv")
+_TRUTH = {"constant": 10.0, "donor": 6.0, "angle": 0.22, "logp": -3.5, "polarity": 2.0, "donor_x_polarity": 0.9}
+
+
+def example_path(name: str) -> Path:
+    """Where a table of the example is installed: "items.csv" or "probes.csv"."""
+    if name not in TABLES:
+        raise InvalidTable(f"the example has the tables {named(TABLES)}, got '{name}'.")
+    return Path(__file__).with_name("quickstart") / name
+
+
+def copy_example(directory: str | Path) -> tuple[Path, ...]:
+    """Copy both tables into a folder, which is made if need be; a file that is there and differs is left alone."""
+    folder = Path(directory)
+    pairs = [(example_path(name), folder / name) for name in TABLES]
+    for source, target in pairs:
+        if target.exists() and not (target.is_file() and target.read_bytes() == source.read_bytes()):
+            raise InvalidTable(f"{target} is there already and is not the example; choose another folder.")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for source, target in pairs:
+            target.write_bytes(source.read_bytes())
+    except OSError as error:
+        raise InvalidTable(f"{folder} cannot be written ({error.strerror}); choose another folder.") from None
+    return tuple(target for _, target in pairs)
+
+
+def fill_outcomes(ask_csv: str | Path, out_csv: str | Path, seed: int = 0) -> int:
+    """Fill in the empty outcomes of a table of the example and return their number.
+
+    The noise of a row is fixed by the seed and the id of the measurement: filled twice, the outcomes are the same.
+    """
+    table = read_table(ask_csv)
+    outcomes = [str(cell) for cell in table.column("outcome")]
+    ids, probes = table.text("measurement"), table.text("probe")
+    means = _means()
+    if strangers := sorted(set(probes) - set(means)):
+        raise InvalidTable(f"{table.name} asks for {named(strangers)}, which the example does not have; make it anew.")
+    filled = [
+        cell or f"{means[probe] + SIGMA * _noise(seed, name):.2f}"
+        for cell, probe, name in zip(outcomes, probes, ids, strict=True)
+    ]
+    place = table.header.index("outcome")
+    columns = [filled if j == place else [str(cell) for cell in column] for j, column in enumerate(table.columns)]
+    with Path(out_csv).open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(table.header)
+        writer.writerows(zip(*columns, strict=True))
+    return sum(not cell for cell in outcomes)
+
+
+def _means() -> dict[str, float]:
+    """The true mean yield of each probe."""
+    table = read_table(example_path("probes.csv"))
+    totals = sum(weight * table.numbers(feature) for feature, weight in _TRUTH.items())
+    return dict(zip(table.text("id"), np.asarray(totals).tolist(), strict=True))
+
+
+def _noise(seed: int, name: str) -> float:
+    """A standard normal number that depends on the seed and the name alone."""
+    key = hashlib.sha256(f"{seed}:{name}".encode()).digest()
+    return float(np.random.default_rng(int.from_bytes(key)).normal())

@@ -1,0 +1,29 @@
+"""Features of a table's rows, with names that messages can use."""
+
+from __future__ import annotations
+
+from itertools import combinations_with_replacement
+
+import numpy as np
+
+from probewise.tables import Labelled, Table
+
+
+def indicators(table: Table, *names: str) -> Labelled:
+    """(k, d): one column of 0 and 1 per level of each named column, called "column=level"; no constant is needed."""
+    levels = [(name, level) for name in names for level in dict.fromkeys(map(str, table.column(name)))]
+    columns = [[float(str(cell) == level) for cell in table.column(name)] for name, level in levels]
+    return Labelled(np.array(columns).T, features=tuple(f"{name}={level}" for name, level in levels))
+
+
+def quadratic(table: Table, *names: str) -> Labelled:
+    """(k, d): constant, linear terms, squares and products of the named columns, each first mapped to [-1, 1]."""
+    values = np.column_stack([table.numbers(name) for name in names])
+    low, high = values.min(axis=0), values.max(axis=0)
+    scaled = (2.0 * values - low - high) / (high - low)
+    columns, features = [np.ones(len(values))], ["constant"]
+    for degree in (1, 2):
+        for term in combinations_with_replacement(range(len(names)), degree):
+            columns.append(scaled[:, term].prod(axis=1))
+            features.append("*".join(names[j] for j in term))
+    return Labelled(np.column_stack(columns), features=tuple(features))

@@ -85,8 +85,8 @@ def test_longer_pairs(monkeypatch, quick):
         limit = share * most
         for found, exact in (
             (directions.longer(limit, count), True),
-            (directions.seek(limit, count, np.array([best])), True),  # the hint must be found again
-            (directions.seek(limit, count, np.empty(0, np.int64)), False),
+            (directions.seek(limit, count, np.array([best]))[0], True),  # the hint must be found again
+            (directions.seek(limit, count, np.empty(0, np.int64))[0], False),
         ):
             lengths = (directions.rows(found) ** 2).sum(axis=1)
             first, second = np.divmod(found, len(Z))
@@ -158,7 +158,7 @@ def test_longer_rows(seed, m, share, count):
     assert (squares[found] > share * most).all()
     assert (found.size == 0) == (share >= 1)
     assert found.size == 0 or found[0] == label
-    np.testing.assert_array_equal(directions.seek(share * most, count, found[:0]), found)
+    np.testing.assert_array_equal(directions.seek(share * most, count, found[:0])[0], found)
     np.testing.assert_allclose(directions.moment(), Y.T @ Y)
 
 

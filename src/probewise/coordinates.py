@@ -50,6 +50,8 @@ class Coordinates:
         E, and is tested by itself.
         """
         n, d = self.probes.shape[0], self.scale.size
+        if self.rank == d:
+            return np.zeros(vectors.shape)
         unit = 4 * max(n, d) * np.finfo(np.float64).eps
         scaled = vectors / self.scale
         rounding = unit * (np.abs(scaled) if magnitudes is None else magnitudes / self.scale)
@@ -62,8 +64,9 @@ class Coordinates:
 
     def is_inside(self, vectors: Array, magnitudes: Array | None = None) -> NDArray[np.bool_]:
         """(k,): whether each row lies in span(X) up to rounding; ``magnitudes`` as in ``lost``."""
-        inside: NDArray[np.bool_] = ~np.any(self.lost(vectors, magnitudes), axis=1)
-        return inside
+        if self.rank == self.scale.size:
+            return np.ones(vectors.shape[0], dtype=np.bool_)
+        return np.asarray(~np.any(self.lost(vectors, magnitudes), axis=1))
 
 
 def coordinates(probes: Array) -> Coordinates:

@@ -54,8 +54,11 @@ class Directions(abc.ABC):
         """At most ``count`` labels of directions with squared norm above ``limit``; none only if there is none."""
 
     @abc.abstractmethod
-    def seek(self, limit: float, count: int, hints: Labels) -> Labels:
-        """As ``longer``, but may miss some where looking everywhere would take long; ``hints`` are long ones known."""
+    def seek(self, limit: float, count: int, hints: Labels) -> tuple[Labels, bool]:
+        """As ``longer``, and whether that was exact: where looking everywhere would take long, it may miss some.
+
+        ``hints`` are long ones known.
+        """
 
 
 def as_matrix(rows: ArrayLike, what: str) -> Array:
@@ -119,9 +122,9 @@ class Rows(Directions):
         labels = np.flatnonzero(_squares(self.vectors) > limit)
         return labels[spread(self.vectors[labels], count)]
 
-    def seek(self, limit: float, count: int, hints: Labels) -> Labels:
+    def seek(self, limit: float, count: int, hints: Labels) -> tuple[Labels, bool]:
         """The same: rows are quickly looked through."""
-        return self.longer(limit, count)
+        return self.longer(limit, count), True
 
 
 @final
@@ -185,11 +188,11 @@ class Pairs(Directions):
         """For each item its farthest partner, where that is above the limit; exactly."""
         return self._labels(*_far_pairs(_centred(self.items, limit)[0], limit, grow=False), count)
 
-    def seek(self, limit: float, count: int, hints: Labels) -> Labels:
+    def seek(self, limit: float, count: int, hints: Labels) -> tuple[Labels, bool]:
         """The farthest partners of many items, and theirs; of all items if pruning leaves few pairs."""
         centred, left = _centred(self.items, limit)
         if left <= _QUICK:
-            return self._labels(*_far_pairs(centred, limit, grow=False), count)
+            return self._labels(*_far_pairs(centred, limit, grow=False), count), True
         m = self.items.shape[0]
         sources = np.argsort(-_squares(self.items), kind="stable")[: max(count, _QUICK // m)]
         sources = np.union1d(sources, np.concatenate(np.divmod(hints, m)))
@@ -199,13 +202,14 @@ class Pairs(Directions):
         second = np.concatenate([ends, _farthest_from(self.items, others)])
         squares = _squares(self.items[first] - self.items[second])
         far = squares > limit
-        return self._labels(first[far], second[far], squares[far], count)
+        return self._labels(first[far], second[far], squares[far], count), False
 
     def _labels(self, first: Labels, second: Labels, squares: Array, count: int) -> Labels:
         """The labels of the farthest of some pairs, each once, unlike each other."""
-        order = np.argsort(-squares, kind="stable")[: max(_POOL, 10 * count)]
-        high, low = np.maximum(first, second)[order], np.minimum(first, second)[order]
-        labels = np.unique(high * self.items.shape[0] + low)
+        if squares.size > (pool := max(_POOL, 10 * count)):
+            order = np.argpartition(-squares, pool)[:pool]
+            first, second = first[order], second[order]
+        labels = np.unique(np.maximum(first, second) * self.items.shape[0] + np.minimum(first, second))
         return labels[spread(self.rows(labels), count)]
 
 
@@ -213,15 +217,21 @@ def spread(vectors: Array, count: int) -> Labels:
     """At most ``count`` rows, longest first, leaving out those nearly parallel to one already taken."""
     squares = _squares(vectors)
     pool = np.argsort(-squares, kind="stable")[: max(_POOL, 10 * count)]
-    vectors, squares = vectors[pool], squares[pool]
-    left = squares > 0
-    taken: list[int] = []
-    while len(taken) < count and left.any():
-        best = int(np.argmax(left))
-        taken.append(best)
-        left[best] = False
-        left &= (vectors @ vectors[best]) ** 2 <= _PARALLEL * squares[best] * squares
-    return pool[taken].astype(np.int64)
+    pool = pool[squares[pool] > 0]
+    units = vectors[pool] / np.sqrt(squares[pool, None])
+    taken = np.empty(0, dtype=np.int64)
+    for low in range(0, pool.size, block := max(32, count)):
+        new = np.arange(low, min(low + block, pool.size))
+        new = new[((units[new] @ units[taken].T) ** 2 <= _PARALLEL).all(axis=1)]
+        alike = np.triu((units[new] @ units[new].T) ** 2 > _PARALLEL, 1)
+        kept = np.ones(new.size, dtype=np.bool_)
+        for row in np.flatnonzero(alike.any(axis=1)):
+            if kept[row]:
+                kept &= ~alike[row]
+        taken = np.concatenate([taken, new[kept]])
+        if taken.size >= count:
+            break
+    return pool[taken[:count]].astype(np.int64)
 
 
 _POOL = 1000
@@ -254,6 +264,8 @@ def _pairs_left(norms: Array, limit: float) -> int:
 
 def _centred(points: Array, limit: float) -> tuple[Array, int]:
     """The rows about the mean or the middle of their box, whichever leaves fewer pairs, and how many it leaves."""
+    if points.shape[0] ** 2 <= _BLOCK:  # looked through in one product whatever is left
+        return points - points.mean(axis=0), points.shape[0] ** 2 // 2
     choices = []
     for centre in (points.mean(axis=0), 0.5 * (points.min(axis=0) + points.max(axis=0))):
         moved = points - centre
@@ -311,7 +323,8 @@ def _far_pairs(points: Array, limit: float, *, grow: bool) -> tuple[Labels, Labe
 
 def contains(space: Coordinates, directions: Directions) -> bool:
     """Whether every direction lies in the span of the probes of ``space``, up to rounding."""
-    return bool(space.is_inside(directions.generators, directions.magnitudes).all())
+    full = space.rank == space.scale.size
+    return full or bool(space.is_inside(directions.generators, directions.magnitudes).all())
 
 
 def largest_variance(probes: Array, weights: Array, directions: Directions) -> float:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from probewise.coordinates import Array, Coordinates, coordinates
 from probewise.design import working_set
 from probewise.design.certificate import Certificate, Witness, certify
-from probewise.design.criterion import Directions, Labels, Pairs, as_matrix
+from probewise.design.criterion import Directions, Labels, Pairs, as_matrix, contains
 from probewise.design.memory import remembered
 from probewise.design.solvers import frank_wolfe
 from probewise.errors import InvalidDesign, NotIdentifiable
@@ -134,8 +134,8 @@ def _check_directions(space: Coordinates, directions: Directions) -> None:
         raise InvalidDesign(
             f"directions must be of a size like the probes', got {ratio:.0e} times it; change the units."
         )
-    lost = space.lost(generators, directions.magnitudes)
-    if lost.any():
+    if not contains(space, directions):
+        lost = space.lost(generators, directions.magnitudes)
         row = int(np.argmax(np.abs(lost).max(axis=1)))
         columns = np.flatnonzero(np.abs(lost[row]) > 1e-3 * np.abs(lost[row]).max())
         what = f"item {row} cannot be compared with the others" if isinstance(directions, Pairs) else f"direction {row}"

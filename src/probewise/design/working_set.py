@@ -46,9 +46,9 @@ def solve(probes: Array, directions: Directions, *, tol: float) -> Outcome:
     batch = max(10, 3 * r)
     basis = qr(probes.T, mode="r", pivoting=True)[1][:r].astype(np.int64)
     first = _average_design(probes, directions.moment())
-    chosen = np.union1d(basis, np.argsort(-first, kind="stable")[: 8 * batch])
-    labels = directions.mapped(_whitener(probes * np.sqrt(first)[:, None])).seek(0.0, 4 * batch, basis[:0])
-    inner_tol, lower = 0.1, 0.0
+    chosen = np.union1d(basis, np.argsort(-first, kind="stable")[: 16 * batch])
+    labels = directions.mapped(_whitener(probes * np.sqrt(first)[:, None])).seek(0.0, 4 * batch, basis[:0])[0]
+    inner_tol, lower = 0.2, 0.0
     best: _DirectionPrices | None = None
     for rounds in range(1, ROUNDS + 1):
         small = _restricted(probes[chosen], directions.rows(labels), inner_tol)
@@ -77,7 +77,7 @@ def solve(probes: Array, directions: Directions, *, tol: float) -> Outcome:
         chosen = np.union1d(np.concatenate([chosen, more_probes]), basis)
         labels = np.concatenate([labels, more_labels])
         gap = best.upper / lower - 1.0
-        inner_tol = 0.1 * inner_tol if stuck else max(0.2 * tol, min(inner_tol, 0.3 * gap))
+        inner_tol = 0.1 * inner_tol if stuck else max(0.4 * tol, min(inner_tol, 0.1 * gap))
     assert best is not None
     return Outcome((*best.purified(lower * (1.0 + tol), labels, 0.1 * tol), best.weights), witness, rounds)
 
@@ -138,11 +138,10 @@ class _DirectionPrices:
 
     def __init__(self, probes: Array, directions: Directions, weights: Array, dual: _ProbePrices, count: int) -> None:
         self._probes, self._directions, self.weights = probes, directions, weights
-        self._looked = False
         support = np.flatnonzero(weights)
         self._metric = directions.mapped(_whitener(probes[support] * np.sqrt(weights[support])[:, None]))
         known = float(_squares(self._metric.rows(dual.labels)).max())
-        self.longer = self._metric.seek(dual.inner, count, dual.carrying)
+        self.longer, self._looked = self._metric.seek(dual.inner, count, dual.carrying)
         self.upper = max(known, self._longest(self.longer))
 
     def _longest(self, labels: Labels) -> float:

@@ -44,7 +44,7 @@ def solve(probes: Array, directions: Array, *, tol: float) -> Restricted:
     """
     n, k = probes.shape[0], directions.shape[0]
     weights = np.full(n, 1.0 / n)
-    directions = directions / np.sqrt(_local(probes, directions, weights).f.max())
+    directions = directions / np.sqrt(_longest(probes, directions, weights))
     local = _local(probes, directions, 2.0 * weights)
     slacks = np.maximum(local.h - 1.0, 0.5)
     level = local.total / (n + k)
@@ -141,6 +141,13 @@ class _Factor(abc.ABC):
         """(n,): the solution of the Newton system."""
 
 
+def _longest(probes: Array, directions: Array, weights: Array) -> float:
+    """max_y y'A(w)⁻¹y."""
+    root = np.linalg.cholesky((probes * weights[:, None]).T @ probes)
+    whitened = dtrtrs(root, directions.T, lower=1)[0]
+    return float(np.einsum("ij,ij->j", whitened, whitened).max())
+
+
 def _local(probes: Array, directions: Array, amounts: Array, gap: float = np.inf) -> _Local:
     """Matrices on the probes, or on svec features where those are far fewer and few digits are left to find."""
     n, r = probes.shape
@@ -200,31 +207,34 @@ class _Lifted(_Local):
     def factor(self, q: Array, extra: Array, ratio: Array) -> _LiftedFactor:
         r = self.probes.shape[1]
         basis = _basis(r)
-        moved = (self.moment(2.0 * q / self.f**2) @ basis).reshape(basis.shape[0], -1)
-        core = moved @ basis.reshape(basis.shape[0], -1).T
+        m = basis.shape[0]
+        moved = (basis.reshape(-1, r) @ self.moment(2.0 * q / self.f**2)).reshape(m, -1)
+        core = moved @ basis.reshape(m, -1).T
         core = 0.5 * (core + core.T) + _gram(self.t, extra - 2.0 * q * self.f)
         return _LiftedFactor(self.s, core, 1.0 / ratio)
 
 
 class _LiftedFactor(_Factor):
-    """diag(1/θ) + S C S' through the (m, m) matrix I + F'S'ΘSF with C = FF', refined once where digits are lost."""
+    """diag(1/θ) + S C S' through the (m, m) matrix I + F'S'ΘSF with C = FF', refined once until digits are safe."""
 
     def __init__(self, s: Array, core: Array, theta: Array) -> None:
         self._s, self._core, self._theta = s, core, theta
-        self._sf = s @ np.tril(_cholesky(core.copy(), np.zeros(core.shape[0])))
-        inner = _gram(self._sf, theta)
+        self._sure = False
+        self._root = np.tril(_cholesky(core.copy(), np.zeros(core.shape[0])))
+        inner = self._root.T @ _gram(s, theta) @ self._root
         self._inner = _cholesky(inner, np.ones(inner.shape[0]))
 
     def _once(self, right: Array) -> Array:
-        z = dpotrs(self._inner, (self._theta * right) @ self._sf, lower=1)[0]
-        return np.asarray(self._theta * (right - self._sf @ z))
+        z = dpotrs(self._inner, ((self._theta * right) @ self._s) @ self._root, lower=1)[0]
+        return np.asarray(self._theta * (right - self._s @ (self._root @ z)))
 
     def solve(self, right: Array) -> Array:
         found = self._once(right)
-        left = right - found / self._theta - self._s @ (self._core @ (found @ self._s))
-        if np.abs(left).max() <= _DIGITS_LOST * np.abs(right).max():
+        if self._sure:
             return found
-        return found + self._once(left)
+        left = right - found / self._theta - self._s @ (self._core @ (found @ self._s))
+        self._sure = bool(np.abs(left).max() <= _DIGITS_LOST * np.abs(right).max())
+        return found if self._sure else found + self._once(left)
 
 
 _DIGITS_LOST = 1e-8
@@ -259,10 +269,12 @@ def _basis(r: int) -> Array:
 
 def _gram(rows: Array, weights: Array) -> Array:
     """Σ weight · row'row, by symmetric products, which cost half of general ones."""
+    if (weights >= 0).all():
+        scaled = rows * np.sqrt(weights)[:, None]
+        return np.asarray(scaled.T @ scaled)
     up = rows[weights > 0] * np.sqrt(weights[weights > 0])[:, None]
     down = rows[weights < 0] * np.sqrt(-weights[weights < 0])[:, None]
-    gram = up.T @ up
-    return np.asarray(gram - down.T @ down if down.size else gram)
+    return np.asarray(up.T @ up - down.T @ down)
 
 
 def _cholesky(matrix: Array, diagonal: Array) -> Array:
@@ -270,14 +282,14 @@ def _cholesky(matrix: Array, diagonal: Array) -> Array:
 
     Entries above the diagonal are not those of the factor.
     """
-    at = np.diag_indices_from(matrix)
-    matrix[at] += diagonal
-    ridge = np.finfo(float).eps * float(matrix[at].max())
+    on_diagonal = np.einsum("ii->i", matrix)
+    on_diagonal += diagonal
+    ridge = np.finfo(float).eps * float(on_diagonal.max())
     for _ in range(8):
         factor, failed = dpotrf(matrix, lower=1, clean=0)
         if failed == 0:
             return np.asarray(factor)
-        matrix[at] += ridge
+        on_diagonal += ridge
         ridge *= 10.0
     raise np.linalg.LinAlgError
 

@@ -47,6 +47,7 @@ _WHERE = {
     "LinearEnvironment": "simulation",
     "simulate": "simulation",
     "Runs": "simulation",
+    "Campaign": "campaign",
     "ProbewiseError": "errors",
     "InvalidProblem": "errors",
     "InvalidGoal": "errors",
@@ -93,6 +94,7 @@ if TYPE_CHECKING:
     from probewise.algorithms import XYAdaptive as XYAdaptive
     from probewise.algorithms import XYOracle as XYOracle
     from probewise.algorithms import XYStatic as XYStatic
+    from probewise.campaign import Campaign as Campaign
     from probewise.design import Design as Design
     from probewise.design import explicit as explicit
     from probewise.design import optimal_design as optimal_design
@@ -102,14 +104,18 @@ if TYPE_CHECKING:
     from probewise.design import star as star
     from probewise.errors import DataUnavailable as DataUnavailable
     from probewise.errors import InvalidAlgorithm as InvalidAlgorithm
+    from probewise.errors import InvalidCampaign as InvalidCampaign
     from probewise.errors import InvalidDesign as InvalidDesign
     from probewise.errors import InvalidGoal as InvalidGoal
     from probewise.errors import InvalidMeasurements as InvalidMeasurements
     from probewise.errors import InvalidProblem as InvalidProblem
+    from probewise.errors import InvalidRows as InvalidRows
     from probewise.errors import InvalidTable as InvalidTable
     from probewise.errors import MissingExtra as MissingExtra
     from probewise.errors import NotIdentifiable as NotIdentifiable
     from probewise.errors import ProbewiseError as ProbewiseError
+    from probewise.errors import StorageConflict as StorageConflict
+    from probewise.errors import StorageUnavailable as StorageUnavailable
     from probewise.estimate import Estimate as Estimate
     from probewise.estimate import least_squares as least_squares
     from probewise.estimate import ridge as ridge

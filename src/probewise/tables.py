@@ -160,7 +160,7 @@ def labelled(source: TableLike, *, name: str, id_column: str | None = None) -> L
     if isinstance(source, Table):
         return source.labelled(id_column)
     if not isinstance(source, np.ndarray | Sequence):
-        table = _frame_table(source, name)
+        table = frame_table(source, name)
         if table is not None:
             return table.labelled(id_column)
     matrix = numeric(source, name)
@@ -184,7 +184,7 @@ def numeric(values: ArrayLike, name: str) -> Array:
         raise InvalidProblem(f"{name} must hold numbers only, got a {kind} that does not ({error}).") from None
 
 
-def _frame_table(source: object, name: str) -> Table | None:
+def frame_table(source: object, name: str) -> Table | None:
     """The `Table` of a data frame, with a pandas index as names of the rows; None for anything else."""
     import narwhals.stable.v2 as nw  # only here: arrays need no data frame library
 
@@ -232,7 +232,7 @@ def _read_parquet(path: Path) -> Table:
         except Exception as error:
             reason = str(error).partition("\n")[0].rstrip(".")
             raise InvalidProblem(f"{path.name} cannot be read as a Parquet file: {reason}.") from None
-        table = _frame_table(frame, path.name)
+        table = frame_table(frame, path.name)
         assert table is not None
         return table
     raise MissingExtra(f"reading {path.name} needs polars; install probewise[parquet] or save the table as CSV.")

@@ -1,0 +1,27 @@
+"""Campaigns: measurements that take days, kept in a journal that survives the life of a laboratory."""
+
+from probewise.campaign.campaign import Campaign
+from probewise.campaign.ledger import Ledger, Sheet
+from probewise.campaign.records import KINDS, Record
+from probewise.campaign.replay import Trail, replay
+from probewise.campaign.rows import Rows
+from probewise.campaign.status import ItemStatus, Status
+from probewise.campaign.storage import Memory, Storage, storage
+from probewise.campaign.told import Told
+
+__all__ = [
+    "KINDS",
+    "Campaign",
+    "ItemStatus",
+    "Ledger",
+    "Memory",
+    "Record",
+    "Rows",
+    "Sheet",
+    "Status",
+    "Storage",
+    "Told",
+    "Trail",
+    "replay",
+    "storage",
+]

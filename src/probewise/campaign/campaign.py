@@ -1,0 +1,373 @@
+"""Campaigns: the loop of identify turned inside out, with everything that happens in a journal."""
+
+from __future__ import annotations
+
+import csv
+import getpass
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from probewise.algorithms import Algorithm, Sage
+from probewise.campaign import entry
+from probewise.campaign.charter import Charter, Columns
+from probewise.campaign.ledger import OPEN, VOIDED, Ledger, Place, row_id
+from probewise.campaign.records import Record
+from probewise.campaign.replay import Trail, replay
+from probewise.campaign.rows import Rows, all_rows, no_rows, open_rows
+from probewise.campaign.status import Status, status
+from probewise.campaign.storage import Storage, storage
+from probewise.campaign.told import Proposal, Told, recorded, unplanned
+from probewise.errors import InvalidCampaign, InvalidRows, StorageConflict
+from probewise.estimate import least_squares
+from probewise.goal import BestItem
+from probewise.problem import Problem
+from probewise.result import Result, Round
+from probewise.tables import Table, TableLike, frame_table
+
+_TRIES = 1000
+
+
+class Campaign:
+    """A search for the best item that may take months, restarts and several people.
+
+    Made by ``create`` or ``open``. All it holds is a copy of the journal and what follows from it; every method first
+    reads what others have written.
+    """
+
+    def __init__(self, store: Storage, first: Record, *, author: str | None) -> None:
+        self._store = store
+        self._author = author or _user()
+        self._records = [first]
+        self._ledger = Ledger.start(first)
+        self._trail: Trail | None = None
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path | Storage,
+        problem: Problem,
+        goal: BestItem | None = None,
+        algorithm: Algorithm[Any] | None = None,
+        seed: int | None = None,
+        *,
+        author: str | None = None,
+        outcome_range: tuple[float, float] | None = None,
+        probe_columns: TableLike | None = None,
+        item_columns: TableLike | None = None,
+    ) -> Campaign:
+        """Begin a campaign in a new file (SQLite, or JSON lines if it ends with .jsonl) or in a database (a URL).
+
+        ``probe_columns`` is a table with one row per probe that is shown on every sheet, by default the features;
+        ``outcome_range`` (low, high) refuses outcomes outside.
+        """
+        store = storage(path)
+        charter = Charter(
+            problem,
+            goal or BestItem(),
+            algorithm or Sage(),
+            int(np.random.SeedSequence(seed).entropy),  # type: ignore[arg-type]
+            outcome_range,
+            _features(problem.feature_names, problem.probes)
+            if probe_columns is None
+            else _cells(probe_columns, "probe"),
+            _features(problem.feature_names, problem.items) if item_columns is None else _cells(item_columns, "item"),
+        )
+        first = Record.new("created", charter.to_json(), author=author or _user(), after=None)
+        try:
+            store.append(first.line, after=0)
+        except StorageConflict:
+            raise InvalidCampaign(f"{store.name} holds a campaign already; open it, or choose another name.") from None
+        return cls(store, first, author=author)
+
+    @classmethod
+    def open(cls, path: str | Path | Storage, *, author: str | None = None) -> Campaign:
+        """Go on with a campaign; its records are read and checked against their digests."""
+        store = storage(path)
+        lines = store.read()
+        if not lines:
+            raise InvalidCampaign(f"there is no campaign in {store.name}; create one, or check the name.")
+        campaign = cls(store, Record.read(lines[0], after=None), author=author)
+        campaign._take(lines[1:])
+        return campaign
+
+    def __repr__(self) -> str:
+        return f"Campaign({self._store.name}: {self.status().sentence})"
+
+    @property
+    def ledger(self) -> Ledger:
+        """All that the records say, after reading what others have written."""
+        self._take(self._store.read(self._ledger.last.seq))
+        return self._ledger
+
+    @property
+    def records(self) -> tuple[Record, ...]:
+        """Every record, in order."""
+        _ = self.ledger
+        return tuple(self._records)
+
+    @property
+    def trail(self) -> Trail:
+        """The states of the algorithm that the records lead to."""
+        self._trail = replay(self.ledger, self._trail)
+        return self._trail
+
+    @property
+    def problem(self) -> Problem:
+        """What can be measured and what may be recommended."""
+        return self._ledger.charter.problem
+
+    @property
+    def goal(self) -> BestItem:
+        """What is to be found."""
+        return self._ledger.charter.goal
+
+    @property
+    def algorithm(self) -> Algorithm[Any]:
+        """Who plans and decides."""
+        return self._ledger.charter.algorithm
+
+    def ask(self) -> Rows:
+        """The rows to measure: those of the round that is not complete or, if all are, of a new one.
+
+        Asked again, it gives the rows that are still open; once an item is declared, none.
+        """
+        self._settle()
+        self._write(self._round)
+        ledger, charter = self._ledger, self._ledger.charter
+        sheet = ledger.waiting
+        if sheet is None:
+            return no_rows(charter, self.status().sentence)
+        rows = int(np.count_nonzero(sheet.states == OPEN))
+        return open_rows(charter, sheet, f"{rows} of {sheet.probes.size} rows of round {sheet.number} to measure.")
+
+    def tell(self, rows: Any, *, off_plan: bool = False, dry_run: bool = False) -> Told:
+        """Record outcomes: all rows of the table or, if one of them cannot be, none.
+
+        ``rows`` is a file, a data frame, dictionaries with "measurement" and "outcome", or a mapping from ids to
+        outcomes, in any order and in any pieces; rows without an outcome are left open. ``off_plan`` takes rows with
+        "probe" and "outcome" that the laboratory chose by itself, before it saw any of them, as a round of their own.
+        """
+        told: list[Told] = []
+
+        def propose(ledger: Ledger) -> Proposal:
+            proposal, result = (unplanned if off_plan else recorded)(rows, ledger, dry_run)
+            told[:] = [result]
+            return None if dry_run else proposal
+
+        before = self._ledger.declared
+        self._write(propose)
+        return told[0] if dry_run else _with_answer(told[0], self._settle(), before, self.problem.item_names)
+
+    def correct(self, measurement: str, outcome: float, *, reason: str) -> str:
+        """Give a row another outcome, also one that was voided; says what it did to the answer."""
+
+        def propose(ledger: Ledger) -> Proposal:
+            own = _place(measurement, ledger)
+            line = entry.Line(f"row '{row_id(*own)}'", {"outcome": outcome})
+            value = entry.number(line, ledger.charter)
+            now = ledger.outcome(own)
+            if now is None and ledger.sheet(own[0]).states[own[1] - 1] == OPEN:
+                raise InvalidRows(f"row '{row_id(*own)}' has no outcome to correct; use tell.")
+            return None if now == value else ("corrected", {"row": row_id(*own), "outcome": value, "reason": why})
+
+        why = _said(reason, "a correction")
+        written = self._write(propose)
+        return self._consequence(f"{measurement} is {outcome!r} now." if written else f"{measurement} was so already.")
+
+    def void(self, measurements: str | Iterable[str], *, reason: str) -> str:
+        """Take rows out, measured or not, for a reason that is not their outcome; says what it did to the answer."""
+        ids = [measurements] if isinstance(measurements, str) else list(measurements)
+        why = _said(reason, "voiding")
+
+        def propose(ledger: Ledger) -> Proposal:
+            places = dict.fromkeys(_place(text, ledger) for text in ids)
+            left = [own for own in places if ledger.sheet(own[0]).states[own[1] - 1] != VOIDED]
+            return ("voided", {"rows": [row_id(*own) for own in left], "reason": why}) if left else None
+
+        written = self._write(propose)
+        return self._consequence("Voided." if written else "These rows were voided already.")
+
+    def close(self, *, reason: str) -> str:
+        """Wait no longer for the rows of this round that are missing; if they come after all, they are accepted."""
+        why = _said(reason, "closing a round")
+
+        def propose(ledger: Ledger) -> Proposal:
+            if ledger.waiting is None:
+                raise InvalidCampaign("no round is waiting for rows, so there is none to close; ask for one.")
+            return "closed", {"round": ledger.waiting.number, "reason": why}
+
+        self._write(propose)
+        return self._consequence("The round is closed.")
+
+    def restock(self, probe: str, stock: int | None, *, reason: str) -> None:
+        """Say how often a probe can be measured in all; None is without limit. It counts from the next round on."""
+        why = _said(reason, "a change of stock")
+        if probe not in self.problem.probe_names:
+            raise InvalidRows(f"there is no probe '{probe}'; check the name.")
+        if stock is not None and (isinstance(stock, bool) or not isinstance(stock, int) or stock < 0):
+            raise InvalidRows(f"stock must be a whole number of at least 0, or None, got {stock!r}.")
+        self._write(lambda ledger: ("stocked", {"probe": probe, "stock": stock, "reason": why}))
+
+    def note(self, text: str) -> None:
+        """Put a remark into the journal."""
+        remark = _said(text, "a note")
+        self._write(lambda ledger: ("note", {"text": remark}))
+
+    def status(self) -> Status:
+        """Where the campaign stands; it writes nothing."""
+        trail = self.trail
+        return status(self._ledger, trail)
+
+    def result(self) -> Result:
+        """The outcome so far in the form of ``identify``; its item is None until one is declared."""
+        trail = self.trail
+        ledger, problem, data = self._ledger, self.problem, self._ledger.measured
+        item = ledger.declared if ledger.declared == trail.answer else None
+        n = problem.n_probes
+        rounds = tuple(Round(np.bincount(sheet.probes, minlength=n), sheet.measurements(n)) for sheet in ledger.sheets)
+        theta = least_squares(problem.probes, data, sigma=problem.sigma).theta
+        name, state = (None, "undecided") if item is None else (problem.item_names[item], "identified")
+        return Result(item, name, data.n, data.cost(problem.cost), len(rounds), state, theta, rounds)
+
+    def report(self, path: str | Path) -> None:
+        """Write one HTML file with the decision, the evidence and every record."""
+        import_module("probewise.campaign.report").write(self, path)
+
+    def export(self, path: str | Path) -> None:
+        """Write every row with its outcome and state (.csv), or the journal (.jsonl, which opens as a campaign)."""
+        path = Path(path)
+        if path.suffix.casefold() == ".jsonl":
+            copy = storage(path)
+            for record in self.records:
+                copy.append(record.line, after=record.seq - 1)
+            return
+        columns = all_rows(self.ledger.charter, self._ledger.sheets)
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(columns)
+            writer.writerows(zip(*columns.values(), strict=True))
+
+    def _take(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            record = Record.read(line, after=self._ledger.last)
+            self._ledger = self._ledger.after(record)
+            self._records.append(record)
+
+    def _write(self, propose: Callable[[Ledger], Proposal]) -> bool:
+        """Record what is proposed on seeing the ledger; if somebody else was faster, look again and propose anew."""
+        for _ in range(_TRIES):
+            ledger = self.ledger
+            proposal = propose(ledger)
+            if proposal is None:
+                return False
+            record = Record.new(*proposal, author=self._author, after=ledger.last)
+            try:
+                self._store.append(record.line, after=ledger.last.seq)
+            except StorageConflict:
+                continue
+            self._take([record.line])
+            return True
+        raise StorageConflict(f"{self._store.name} was changed by others {_TRIES} times in a row; try again.")
+
+    def _round(self, ledger: Ledger) -> Proposal:
+        """The next round, unless one is waiting or the search is over."""
+        trail = self._trail = replay(ledger, self._trail)
+        if ledger.waiting is not None or trail.answer is not None:
+            return None
+        charter, number = ledger.charter, len(ledger.sheets) + 1
+        counts = charter.algorithm.ask(charter.problem, charter.goal, trail.state, _stream(charter, number, 0))
+        probes = np.repeat(np.arange(counts.size), counts)
+        _stream(charter, number, 1).shuffle(probes)  # the order of measuring must not follow the probes
+        return "asked", {"round": number, "probes": probes.tolist()}
+
+    def _settle(self) -> Ledger:
+        """Declare the answer that the records lead to, or withdraw one to which they no longer lead."""
+
+        def propose(ledger: Ledger) -> Proposal:
+            trail = self._trail = replay(ledger, self._trail)
+            if trail.answer == ledger.declared:
+                return None
+            names = ledger.charter.problem.item_names
+            if ledger.declared is None:
+                assert trail.answer is not None
+                return "decided", {"item": names[trail.answer], "round": trail.sheets[-1].number if trail.sheets else 0}
+            reason = _what_changed(self._records, ledger)
+            return "withdrawn", {"item": names[ledger.declared], "reason": reason}
+
+        while self._write(propose):
+            pass
+        return self._ledger
+
+    def _consequence(self, done: str) -> str:
+        before = self._ledger.declared
+        ledger = self._settle()
+        return " ".join([done, *_news(before, ledger, self.problem.item_names)])
+
+
+def _with_answer(told: Told, ledger: Ledger, before: int | None, names: tuple[str, ...]) -> Told:
+    return replace(told, sentence=" ".join([told.sentence, *_news(before, ledger, names)]))
+
+
+def _news(before: int | None, ledger: Ledger, names: tuple[str, ...]) -> list[str]:
+    """What changed about the answer."""
+    if ledger.declared == before:
+        return []
+    gone = [] if before is None else [f"'{names[before]}' is no longer declared the best."]
+    confidence = 1 - ledger.charter.goal.delta
+    new = (
+        [] if ledger.declared is None else [f"'{names[ledger.declared]}' is the best, with confidence {confidence:g}."]
+    )
+    return gone + new
+
+
+def _what_changed(records: list[Record], ledger: Ledger) -> str:
+    """Why the answer is another one than was declared."""
+    since = [r for r in records if ledger.declaration is not None and r.seq > ledger.declaration.seq]
+    changes = [r for r in since if r.kind in ("recorded", "corrected", "voided", "closed", "unplanned")]
+    if not changes:
+        return "another version of probewise replays the same records to another answer"
+    body = changes[-1].body
+    rows = [body["row"]] if "row" in body else body.get("rows", [f"round {body.get('round')}"])
+    more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
+    return f"{', '.join(rows[:3])}{more} {changes[-1].kind}" + (f" ({body['reason']})" if "reason" in body else "")
+
+
+def _place(text: str, ledger: Ledger) -> Place:
+    return entry.place(entry.Line("the row", {"measurement": text}), ledger)
+
+
+def _said(reason: str, what: str) -> str:
+    if not isinstance(reason, str) or not reason.strip():
+        raise InvalidRows(f"{what} needs a reason in words, got {reason!r}; it stays in the journal.")
+    return reason.strip()
+
+
+def _stream(charter: Charter, round_: int, use: int) -> np.random.Generator:
+    return np.random.default_rng(np.random.SeedSequence(charter.seed, spawn_key=(round_, use)))
+
+
+def _features(names: tuple[str, ...], matrix: Any) -> Columns:
+    return {name: matrix[:, at].tolist() for at, name in enumerate(names)}
+
+
+def _cells(source: TableLike, kind: str) -> Columns:
+    table = source if isinstance(source, Table) else frame_table(source, f"{kind}_columns")
+    if table is None:
+        raise InvalidCampaign(f"{kind}_columns must be a data frame or a table, got {type(source).__name__}.")
+    out = {}
+    for name, column in zip(table.header, table.columns, strict=True):
+        cells = column.tolist() if isinstance(column, np.ndarray) else column
+        out[name] = [None if v is None or v != v else v if isinstance(v, int | float | str) else str(v) for v in cells]
+    return out
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "unknown"

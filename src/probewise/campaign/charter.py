@@ -1,0 +1,131 @@
+"""Charters: what a campaign is about, fixed when it is created, to and from JSON."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from probewise.algorithms import ALGORITHMS, Algorithm
+from probewise.confidence import THRESHOLDS, Threshold
+from probewise.design import digest
+from probewise.errors import InvalidAlgorithm, InvalidCampaign, InvalidGoal
+from probewise.goal import BestItem
+from probewise.problem import Problem
+
+Columns = Mapping[str, list[Any]]
+"""Name of a column -> its cells: text, numbers or None."""
+
+
+@dataclass(frozen=True, eq=False)
+class Charter:
+    """Problem, goal, algorithm and seed, and how the laboratory's tables look."""
+
+    problem: Problem
+    """As at the start; what changes later is in the ledger."""
+    goal: BestItem
+    """What is to be found, and how surely."""
+    algorithm: Algorithm[Any]
+    """One of the registry, with all its settings."""
+    seed: int
+    """Entropy of all random streams."""
+    outcome_range: tuple[float, float] | None
+    """Outcomes outside are refused."""
+    probe_columns: Columns
+    """One cell per probe, shown on every sheet: the laboratory's own columns."""
+    item_columns: Columns
+    """One cell per item, shown in reports."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.goal, BestItem):
+            raise InvalidGoal(f"a goal is an object such as BestItem(delta=0.05), got {self.goal!r}.")
+        if not isinstance(self.algorithm, Algorithm):
+            raise InvalidAlgorithm(f"an algorithm is an object such as Sage(), got {self.algorithm!r}.")
+        if self.outcome_range is not None and not self.outcome_range[0] < self.outcome_range[1]:
+            raise InvalidCampaign(f"outcome_range must be (low, high) with low < high, got {self.outcome_range}.")
+        for kind, columns in (("probe", self.probe_columns), ("item", self.item_columns)):
+            count = self.problem.n_probes if kind == "probe" else self.problem.n_items
+            for name, cells in columns.items():
+                if len(cells) != count:
+                    raise InvalidCampaign(
+                        f"{kind}_columns need one row per {kind}, expected {count} in '{name}', got {len(cells)}."
+                    )
+
+    def to_json(self) -> dict[str, Any]:
+        """The body of the first record."""
+        problem = self.problem
+        return {
+            "problem": {
+                "probes": problem.probes.tolist(),
+                "items": problem.items.tolist(),
+                "sigma": problem.sigma.tolist(),
+                "cost": problem.cost.tolist(),
+                "probe_names": list(problem.probe_names),
+                "item_names": list(problem.item_names),
+                "feature_names": list(problem.feature_names),
+            },
+            "goal": {"delta": self.goal.delta, "epsilon": self.goal.epsilon},
+            "algorithm": _encoded_algorithm(self.algorithm),
+            "seed": self.seed,
+            "outcome_range": None if self.outcome_range is None else list(self.outcome_range),
+            "probe_columns": dict(self.probe_columns),
+            "item_columns": dict(self.item_columns),
+        }
+
+    @classmethod
+    def from_json(cls, body: Mapping[str, Any]) -> Charter:
+        """What ``to_json`` wrote."""
+        limits = body["outcome_range"]
+        return cls(
+            Problem(**body["problem"]),
+            BestItem(**body["goal"]),
+            _decoded_algorithm(body["algorithm"]),
+            body["seed"],
+            None if limits is None else (limits[0], limits[1]),
+            body["probe_columns"],
+            body["item_columns"],
+        )
+
+
+def _encoded_algorithm(algorithm: Algorithm[Any]) -> dict[str, Any]:
+    settings = {own.name: _encoded(getattr(algorithm, own.name)) for own in fields(algorithm)}  # type: ignore[arg-type]
+    out = {"name": algorithm.name, "settings": settings}
+    if type(algorithm) is not ALGORITHMS.get(algorithm.name) or digest(_decoded_algorithm(out)) != digest(algorithm):
+        raise InvalidCampaign(
+            f"a campaign needs an algorithm that it can read back from its file, one of {', '.join(ALGORITHMS)}; "
+            f"got {algorithm!r}."
+        )
+    return out
+
+
+def _decoded_algorithm(data: Mapping[str, Any]) -> Algorithm[Any]:
+    settings = {name: _decoded(value) for name, value in data["settings"].items()}
+    try:
+        return ALGORITHMS[data["name"]](**settings)
+    except (KeyError, TypeError) as error:
+        raise InvalidCampaign(
+            f"this version of probewise does not know the algorithm '{data['name']}' with settings "
+            f"{', '.join(settings)} ({error}); install the version that created the campaign."
+        ) from None
+
+
+def _encoded(value: Any) -> Any:
+    """A setting as JSON: thresholds by name, arrays as lists, infinite numbers as text."""
+    if isinstance(value, Threshold):
+        return {"threshold": value.name, **{own.name: getattr(value, own.name) for own in fields(value)}}  # type: ignore[arg-type]
+    if isinstance(value, np.ndarray | np.generic):
+        return _encoded(value.tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"float": str(value)}
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _decoded(value: Any) -> Any:
+    if isinstance(value, dict) and "float" in value:
+        return float(value["float"])
+    if isinstance(value, dict):
+        return THRESHOLDS[value["threshold"]](**{name: part for name, part in value.items() if name != "threshold"})
+    return value

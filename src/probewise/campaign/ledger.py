@@ -1,0 +1,234 @@
+"""Ledgers: what the records of a campaign say, all together. A pure fold, without input or output."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probewise.campaign.charter import Charter
+from probewise.campaign.records import Record
+from probewise.coordinates import Array
+from probewise.errors import InvalidCampaign
+from probewise.measurements import Measurements
+
+OPEN, RECORDED, VOIDED = 0, 1, 2
+"""States of a row."""
+
+Place = tuple[int, int]
+"""Round and row, both from 1."""
+
+_ID = re.compile(r"\s*[rR]?0*([1-9]\d{0,8})-0*([1-9]\d{0,8})\s*")
+
+
+def row_id(round_: int, row: int) -> str:
+    """r3-17: row 17 of round 3; the letter keeps spreadsheets from reading a date."""
+    return f"r{round_}-{row}"
+
+
+def place_of(text: str) -> Place | None:
+    """Round and row that an id names, the letter left out or not; None if it is no id."""
+    found = _ID.fullmatch(text)
+    return None if found is None else (int(found[1]), int(found[2]))
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """One round: its rows in the order of measuring, and what came back."""
+
+    number: int
+    """Number of the round, from 1."""
+    probes: NDArray[np.int64]
+    """(k,): the probe of each row."""
+    outcomes: Array
+    """(k,): the outcome that counts now, NaN where there is none."""
+    states: NDArray[np.int8]
+    """(k,): OPEN, RECORDED or VOIDED."""
+    planned: bool
+    """False for a round that the laboratory chose by itself."""
+    closed: str | None = None
+    """Why the rows that are missing are not waited for."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether an algorithm may be told of it."""
+        return self.closed is not None or not (self.states == OPEN).any()
+
+    @property
+    def replicates(self) -> NDArray[np.int64]:
+        """(k,): 1 for the first row of its probe in this round, 2 for the second, …"""
+        order = np.argsort(self.probes, kind="stable")
+        ordered = self.probes[order]
+        starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+        lengths = np.diff(np.append(starts, ordered.size))
+        out = np.empty(order.size, dtype=np.int64)
+        out[order] = np.arange(order.size) - np.repeat(starts, lengths) + 1
+        return out
+
+    def measurements(self, n_probes: int) -> Measurements:
+        """What is recorded and not voided, in the order of the rows: it does not matter when each came."""
+        there = self.states == RECORDED
+        return Measurements.from_outcomes(n_probes, self.probes[there], self.outcomes[there])
+
+    def changed(self, rows: NDArray[np.int64], outcomes: float | Array, state: int) -> Sheet:
+        """With another outcome and state of some rows, numbered from 0."""
+        values, states = self.outcomes.copy(), self.states.copy()
+        values[rows], states[rows] = outcomes, state
+        return replace(self, outcomes=values, states=states)
+
+
+@dataclass(frozen=True, eq=False)
+class Ledger:
+    """The campaign after some record."""
+
+    charter: Charter
+    """What it is about."""
+    last: Record
+    """The last record; its digest stands for all of them."""
+    sheets: tuple[Sheet, ...] = ()
+    """Every round, in order; all but the last planned one are complete."""
+    past: Mapping[Place, tuple[float, ...]] = field(default_factory=dict)
+    """Outcomes that were corrected or voided since."""
+    reasons: Mapping[Place, str] = field(default_factory=dict)
+    """Why a row was voided or corrected last."""
+    stock: Mapping[str, int | None] = field(default_factory=dict)
+    """Probes of which the stock has changed: how often each can be measured in all, None if without limit."""
+    declared: int | None = None
+    """The item that was declared the best and not withdrawn."""
+    declaration: Record | None = None
+    """The record that declared it or withdrew it."""
+    amended: int = 0
+    """Records that changed rounds which had been complete, and so had been looked at."""
+
+    @classmethod
+    def start(cls, record: Record) -> Ledger:
+        """After the first record."""
+        if record.kind != "created":
+            raise InvalidCampaign(f"a journal begins with a record 'created', got '{record.kind}'.")
+        return cls(Charter.from_json(record.body), record)
+
+    def after(self, record: Record) -> Ledger:
+        """After one more record."""
+        return replace(_FOLD[record.kind](self, record), last=record)
+
+    @property
+    def waiting(self) -> Sheet | None:
+        """The round that is not complete."""
+        return next((sheet for sheet in reversed(self.sheets) if not sheet.complete), None)
+
+    @property
+    def measured(self) -> Measurements:
+        """All that is recorded, whether the algorithm has heard of it or not."""
+        n = self.charter.problem.n_probes
+        if not self.sheets:
+            return Measurements.empty(n)
+        there = [sheet.states == RECORDED for sheet in self.sheets]
+        probes = np.concatenate([s.probes[t] for s, t in zip(self.sheets, there, strict=True)])
+        outcomes = np.concatenate([s.outcomes[t] for s, t in zip(self.sheets, there, strict=True)])
+        return Measurements.from_outcomes(n, probes, outcomes)
+
+    def sheet(self, number: int) -> Sheet:
+        """The round of that number."""
+        return self.sheets[number - 1]
+
+    def has(self, place: Place) -> bool:
+        """Whether there is such a row."""
+        return place[0] <= len(self.sheets) and place[1] <= self.sheet(place[0]).probes.size
+
+    def outcome(self, place: Place) -> float | None:
+        """The outcome that counts now."""
+        sheet, row = self.sheet(place[0]), place[1] - 1
+        return float(sheet.outcomes[row]) if sheet.states[row] == RECORDED else None
+
+    def changed(self, places: list[Place], outcomes: float | Array, state: int) -> Ledger:
+        """With another outcome and state of some rows."""
+        where = np.array(places, dtype=np.int64).reshape(-1, 2)
+        sheets, amended = list(self.sheets), False
+        for number in np.unique(where[:, 0]).tolist():
+            inside = where[:, 0] == number
+            sheet = sheets[number - 1]
+            amended |= sheet.complete
+            values = outcomes[inside] if isinstance(outcomes, np.ndarray) else outcomes
+            sheets[number - 1] = sheet.changed(where[inside, 1] - 1, values, state)
+        return replace(self, sheets=tuple(sheets), amended=self.amended + amended)
+
+    def kept(self, places: list[Place], reason: str) -> Ledger:
+        """With the outcomes that count now among those of the past, and with the reason for leaving them."""
+        past = dict(self.past)
+        for place in places:
+            if (outcome := self.outcome(place)) is not None:
+                past[place] = (*past.get(place, ()), outcome)
+        return replace(self, past=past, reasons={**self.reasons, **dict.fromkeys(places, reason)})
+
+
+def _places(ids: list[str]) -> list[Place]:
+    return [(int(round_), int(row)) for round_, row in (text[1:].split("-") for text in ids)]
+
+
+def _asked(ledger: Ledger, record: Record) -> Ledger:
+    probes = np.array(record.body["probes"], dtype=np.int64)
+    empty = np.full(probes.size, np.nan)
+    sheet = Sheet(record.body["round"], probes, empty, np.zeros(probes.size, dtype=np.int8), True)
+    return replace(ledger, sheets=(*ledger.sheets, sheet))
+
+
+def _recorded(ledger: Ledger, record: Record) -> Ledger:
+    return ledger.changed(_places(record.body["rows"]), np.array(record.body["outcomes"]), RECORDED)
+
+
+def _unplanned(ledger: Ledger, record: Record) -> Ledger:
+    probes = np.array(record.body["probes"], dtype=np.int64)
+    outcomes = np.array(record.body["outcomes"], dtype=np.float64)
+    sheet = Sheet(record.body["round"], probes, outcomes, np.full(probes.size, RECORDED, dtype=np.int8), False)
+    return replace(ledger, sheets=(*ledger.sheets, sheet))
+
+
+def _corrected(ledger: Ledger, record: Record) -> Ledger:
+    places = _places([record.body["row"]])
+    return ledger.kept(places, record.body["reason"]).changed(places, record.body["outcome"], RECORDED)
+
+
+def _voided(ledger: Ledger, record: Record) -> Ledger:
+    places = _places(record.body["rows"])
+    return ledger.kept(places, record.body["reason"]).changed(places, np.nan, VOIDED)
+
+
+def _closed(ledger: Ledger, record: Record) -> Ledger:
+    number = record.body["round"]
+    sheet = replace(ledger.sheet(number), closed=record.body["reason"])
+    return replace(ledger, sheets=(*ledger.sheets[: number - 1], sheet, *ledger.sheets[number:]))
+
+
+def _stocked(ledger: Ledger, record: Record) -> Ledger:
+    return replace(ledger, stock={**ledger.stock, record.body["probe"]: record.body["stock"]})
+
+
+def _decided(ledger: Ledger, record: Record) -> Ledger:
+    item = ledger.charter.problem.item_names.index(record.body["item"])
+    return replace(ledger, declared=item, declaration=record)
+
+
+def _withdrawn(ledger: Ledger, record: Record) -> Ledger:
+    return replace(ledger, declared=None, declaration=record)
+
+
+def _unchanged(ledger: Ledger, record: Record) -> Ledger:
+    return ledger
+
+
+_FOLD: dict[str, Callable[[Ledger, Record], Ledger]] = {
+    "created": _unchanged,
+    "asked": _asked,
+    "recorded": _recorded,
+    "unplanned": _unplanned,
+    "corrected": _corrected,
+    "voided": _voided,
+    "closed": _closed,
+    "stocked": _stocked,
+    "decided": _decided,
+    "withdrawn": _withdrawn,
+    "note": _unchanged,
+}

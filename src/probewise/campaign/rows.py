@@ -1,0 +1,110 @@
+"""Rows: what is to be measured, as a table that a laboratory can print and fill in."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from probewise.campaign.charter import Charter
+from probewise.campaign.ledger import OPEN, RECORDED, Sheet, row_id
+from probewise.errors import MissingExtra
+
+OWN = ("measurement", "round", "probe", "replicate", "outcome")
+"""Columns of every sheet; the laboratory's own columns of the probe come after them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows to measure, in the order of measuring, with empty outcomes."""
+
+    columns: Mapping[str, list[Any]]
+    """Name of a column -> its cells; OWN come first."""
+    sentence: str
+    """What they are, or why there are none."""
+
+    def __len__(self) -> int:
+        return len(self.columns["measurement"])
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for cells in zip(*self.columns.values(), strict=True):
+            yield dict(zip(self.columns, cells, strict=True))
+
+    def __getitem__(self, column: str) -> list[Any]:
+        return self.columns[column]
+
+    def __repr__(self) -> str:
+        return f"Rows({self.sentence})"
+
+    def filled(self, outcomes: Any) -> list[dict[str, Any]]:
+        """The same rows with one outcome each, in order, as ``tell`` takes them."""
+        values = np.asarray(outcomes, dtype=np.float64).tolist()
+        ids = self.columns["measurement"]
+        return [{"measurement": own, "outcome": value} for own, value in zip(ids, values, strict=True)]
+
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """The table as CSV, written to a file if one is named."""
+        text = io.StringIO(newline="")
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows(zip(*self.columns.values(), strict=True))
+        if path is not None:
+            Path(path).write_text(text.getvalue(), "utf-8", newline="")
+        return text.getvalue()
+
+    def to_pandas(self) -> Any:
+        """A pandas data frame."""
+        return _library("pandas").DataFrame(dict(self.columns))
+
+    def to_polars(self) -> Any:
+        """A polars data frame."""
+        columns = {**self.columns, "outcome": _library("polars").Series(self["outcome"], dtype=float)}
+        return _library("polars").DataFrame(columns)
+
+
+def open_rows(charter: Charter, sheet: Sheet, sentence: str) -> Rows:
+    """The rows of a round that are still to be measured."""
+    return Rows(_columns(charter, sheet, np.flatnonzero(sheet.states == OPEN)), sentence)
+
+
+def no_rows(charter: Charter, sentence: str) -> Rows:
+    """None."""
+    return Rows({name: [] for name in (*OWN, *charter.probe_columns)}, sentence)
+
+
+def all_rows(charter: Charter, sheets: tuple[Sheet, ...]) -> dict[str, list[Any]]:
+    """Every row of every round, with its state."""
+    out: dict[str, list[Any]] = {name: [] for name in (*OWN, "state", *charter.probe_columns)}
+    for sheet in sheets:
+        part = _columns(charter, sheet, np.arange(sheet.probes.size))
+        part["state"] = [("missing" if sheet.closed else "open", "recorded", "voided")[s] for s in sheet.states]
+        for name, cells in out.items():
+            cells.extend(part[name])
+    return out
+
+
+def _columns(charter: Charter, sheet: Sheet, rows: Any) -> dict[str, list[Any]]:
+    probes = sheet.probes[rows].tolist()
+    recorded = sheet.states[rows] == RECORDED
+    outcomes = [v if known else None for v, known in zip(sheet.outcomes[rows].tolist(), recorded, strict=True)]
+    own: dict[str, list[Any]] = {
+        "measurement": [row_id(sheet.number, row + 1) for row in rows.tolist()],
+        "round": [sheet.number] * len(probes),
+        "probe": [charter.problem.probe_names[probe] for probe in probes],
+        "replicate": sheet.replicates[rows].tolist(),
+        "outcome": outcomes,
+    }
+    return own | {name: [cells[probe] for probe in probes] for name, cells in charter.probe_columns.items()}
+
+
+def _library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        raise MissingExtra(f"this table needs {name}, which is not installed; install it, or use to_csv.") from None

@@ -1,0 +1,89 @@
+"""Storage: where a journal is kept. Two methods, so that a new kind of storage is one short class."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from probewise.errors import InvalidCampaign, StorageConflict
+
+VERSION = version("probewise")
+"""Version of the package."""
+SCHEMA = 1
+"""Version of the layout of files and tables; those of an older one are backed up and brought up to it when opened."""
+
+
+class Storage(abc.ABC):
+    """An append-only list of lines, numbered from 1, that several processes may share."""
+
+    @property
+    @abc.abstractmethod
+    def name(self) -> str:
+        """What messages call it."""
+
+    @abc.abstractmethod
+    def read(self, after: int = 0) -> Sequence[str]:
+        """The lines from number after + 1; none if nothing has been stored. It never waits for a writer."""
+
+    @abc.abstractmethod
+    def append(self, line: str, *, after: int) -> None:
+        """Store line number after + 1, wholly or not at all; once this returns, it survives a crash.
+
+        StorageConflict if somebody else has stored that line already.
+        """
+
+
+class Memory(Storage):
+    """A list, for simulations and tests."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    @property
+    def name(self) -> str:
+        """It has none."""
+        return "a journal in memory"
+
+    def read(self, after: int = 0) -> Sequence[str]:
+        """A slice."""
+        return self.lines[after:]
+
+    def append(self, line: str, *, after: int) -> None:
+        """One more."""
+        if len(self.lines) != after:
+            raise conflict(self.name, after, len(self.lines))
+        self.lines.append(line)
+
+
+def conflict(name: str, after: int, found: int) -> StorageConflict:
+    """What an append says that comes too late, or too early."""
+    return StorageConflict(f"{name} has {found} records, expected {after}; read the others and try again.")
+
+
+def check_schema(found: int, name: str) -> int:
+    """The schema of a file; a newer one than this version writes is refused."""
+    if found > SCHEMA:
+        raise InvalidCampaign(
+            f"{name} has schema {found}, and probewise {VERSION} knows schemas up to {SCHEMA}; "
+            "install a newer probewise (pip install --upgrade probewise), nothing was changed."
+        )
+    return found
+
+
+def storage(place: str | Path | Storage) -> Storage:
+    """A URL of a database, a file of JSON lines (.jsonl), or else a file of SQLite."""
+    if isinstance(place, Storage):
+        return place
+    if "://" in str(place):
+        from probewise.campaign.sql import server
+
+        return server(str(place))
+    if Path(place).suffix.casefold() == ".jsonl":
+        from probewise.campaign.lines import Lines
+
+        return Lines(Path(place))
+    from probewise.campaign.sql import file
+
+    return file(Path(place))

@@ -310,3 +310,15 @@ def log_evidence(total: Array, precision: Array, scale: Array) -> Array:
     spread = precision + scale
     z = total / np.sqrt(spread)
     return np.asarray(math.log(2.0) + 0.5 * z**2 + log_ndtr(z) - 0.5 * np.log(spread / scale))
+
+
+def mixture_width(precision: Array, scale: Array, alpha: float) -> Array:
+    """(k,): half-width of S/W, W = ``precision``, from the two-sided mixture λ ~ N(0, 1/scale); infinite for W = 0.
+
+    S/W stays within it of what it estimates at all times at once, with probability at least 1 - alpha
+    (docs/confidence.md, Theorem 6).
+    """
+    known = (precision > 0) & (scale > 0)
+    spread = np.where(known, precision + scale, 1.0)
+    log = np.log(spread / np.where(known, scale, 1.0)) + 2.0 * math.log(1.0 / alpha)
+    return np.where(known, np.sqrt(spread * log) / np.where(known, precision, 1.0), np.inf)

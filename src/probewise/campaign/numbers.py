@@ -1,0 +1,293 @@
+"""Numbers: an estimate and an interval for every item, where each stands, and one sentence that says why."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from probewise.algorithms.base import Standing
+from probewise.confidence import mixture_width
+from probewise.coordinates import Array
+from probewise.estimate import Pooled, Sums, least_squares
+from probewise.goal import BestItem
+from probewise.measurements import Measurements
+from probewise.problem import Problem
+
+Place = Literal["best", "leading", "tied", "remaining", "eliminated"]
+LEADERS = 8
+"""Most leaders of the past that may be named as the one that ruled an item out."""
+SCALE = 5.0
+"""Scale of the mixture in units of the precision of the first round that says anything."""
+
+
+@dataclass(frozen=True)
+class ItemNumbers:
+    """What is known of one item; intervals hold for all items and at all times at once, levels and gaps separately."""
+
+    name: str
+    estimate: float
+    """Of z'θ, pooled over rounds; NaN if the probes measured so far do not determine it."""
+    low: float
+    """Lower end of the interval, -inf if there is none."""
+    high: float
+    """Upper end, inf if there is none."""
+    behind: float
+    """Estimated distance to the leader, positive if the leader is ahead; 0 for the leader."""
+    least: float
+    """Lower end of the interval of that distance."""
+    most: float
+    """Upper end."""
+    state: Place
+    """"best" once decided, before that "leading"; "tied" with the best within epsilon; "remaining" or "eliminated"."""
+    round: int | None
+    """The round that ruled it out."""
+    by: str | None
+    """The item that beats it most clearly then."""
+    why: str
+    """One clause that says why it stands there."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """All items."""
+
+    items: tuple[ItemNumbers, ...]
+    """In the order of the problem."""
+    order: tuple[int, ...]
+    """From the leader to the one farthest behind; what cannot be compared yet comes last."""
+    leader: int | None
+    """The best item, or the one in front; None without measurements."""
+    rival: int | None
+    """The closest one of those that are left, or of all once none is."""
+    decided: bool
+    """Whether the leader is the answer."""
+    sentence: str
+    """Why the leader leads."""
+
+    @property
+    def remaining(self) -> int:
+        """Items that are not ruled out."""
+        return sum(item.state != "eliminated" for item in self.items)
+
+
+def numbers(
+    problem: Problem,
+    goal: BestItem,
+    rounds: Sequence[Measurements],
+    standings: Sequence[Standing],
+    *,
+    answer: int | None = None,
+    labels: Sequence[int] | None = None,
+    sigma: Array | None = None,
+) -> Numbers:
+    """Estimates from the rounds, in the order in which they were planned, and the standing after each of them.
+
+    ``labels`` are the numbers of the rounds, by default 1, 2, …; ``sigma`` is an upper bound on the noise where the
+    problem states none.
+    """
+    scale = problem.sigma if sigma is None else sigma
+    pool = Pooled(tuple(least_squares(problem.probes, round, sigma=scale) for round in rounds))
+    data = least_squares(problem.probes, sum(rounds, Measurements.empty(problem.n_probes)), sigma=scale)
+    level = _spans(pool, problem.items, np.abs(problem.items), goal.delta / problem.n_items)
+    estimate = np.where(np.isfinite(data.variance(problem.items)), problem.items @ data.theta, np.nan)
+    level = level.or_else(estimate)
+    leader = answer if answer is not None else _leader(problem, standings, data.theta)
+    if leader is None:
+        gaps = _Spans.unknown(problem.n_items)
+    else:
+        gaps = _gaps(problem, goal, pool, leader).or_else((problem.items[leader] - problem.items) @ data.theta)
+    labels = range(1, len(rounds) + 1) if labels is None else labels
+    fates = _fates(problem, pool, standings, labels, leader)
+    places = _Places(problem, goal, leader, answer is not None, fates)
+    items = []
+    for i, name in enumerate(problem.item_names):
+        state, when, by, why = places.of(i, gaps)
+        items.append(ItemNumbers(name, *level.row(i), *gaps.row(i), state, when, by, why))
+    order = sorted(range(len(items)), key=lambda i: (i != leader, math.isnan(gaps.value[i]), gaps.value[i]))
+    rival = _rival(items, order, leader)
+    sentence = _sentence(problem, goal, items, leader, rival, decided=answer is not None)
+    return Numbers(tuple(items), tuple(order), leader, rival, answer is not None, sentence)
+
+
+@dataclass(frozen=True, eq=False)
+class _Spans:
+    """Estimates of directions with half-widths."""
+
+    value: Array
+    """(k,)."""
+    width: Array
+    """(k,): infinite where there is no interval."""
+
+    @classmethod
+    def unknown(cls, count: int) -> _Spans:
+        return cls(np.full(count, np.nan), np.full(count, np.inf))
+
+    def or_else(self, value: Array) -> _Spans:
+        """With another estimate, without an interval, where there is none."""
+        return _Spans(np.where(np.isnan(self.value), value, self.value), self.width)
+
+    def row(self, i: int) -> tuple[float, float, float]:
+        value, width = float(self.value[i]), float(self.width[i])
+        return (value, value - width, value + width) if width < math.inf else (value, -math.inf, math.inf)
+
+
+def _spans(pool: Pooled, rows: Array, sizes: Array, alpha: float) -> _Spans:
+    """Pooled estimates of rows y (k, d) with intervals, each wrong at any time with probability at most alpha."""
+    if not pool.fits:
+        return _Spans.unknown(len(rows))
+    first = np.zeros(len(rows))
+    for fit in pool.fits:
+        missing = first == 0
+        if not missing.any():
+            break
+        first[missing] = Pooled((fit,)).sums(rows[missing], sizes[missing]).precision
+    sums: Sums = pool.sums(rows, sizes)
+    zero = ~rows.any(axis=1)  # known without any measurement
+    width = mixture_width(sums.precision, SCALE * first, alpha)
+    return _Spans(np.where(zero, 0.0, sums.mean), np.where(zero, 0.0, width))
+
+
+def _gaps(problem: Problem, goal: BestItem, pool: Pooled, leader: int) -> _Spans:
+    """(leader - z)'θ for all items z; δ is divided among all pairs, since the leader comes from the data."""
+    alpha = goal.delta / max(1, problem.n_items * (problem.n_items - 1) // 2)
+    own = problem.items[leader]
+    return _spans(pool, own - problem.items, np.abs(own) + np.abs(problem.items), alpha)
+
+
+def _leader(problem: Problem, standings: Sequence[Standing], theta: Array) -> int | None:
+    if not standings:
+        return None
+    last = standings[-1]
+    if last.leader is not None:
+        return int(last.leader)
+    return int(last.remaining[int(np.argmax(problem.items[last.remaining] @ theta))])
+
+
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """Where each item stands, and why."""
+
+    problem: Problem
+    goal: BestItem
+    leader: int | None
+    decided: bool
+    fates: dict[int, tuple[int, str, str]]
+    """Item that is ruled out: in which round, by whom, and why."""
+
+    def of(self, i: int, gaps: _Spans) -> tuple[Place, int | None, str | None, str]:
+        """State, round, by whom and why of item i."""
+        epsilon = f"{self.goal.epsilon:.4g}"
+        if i == self.leader:
+            if not self.decided:
+                return "leading", None, None, "highest estimate of those that are left"
+            within = f"nothing left can be more than {epsilon} better"
+            return "best", None, None, within if len(self.fates) < self.problem.n_items - 1 else "the only one left"
+        if i in self.fates:
+            return "eliminated", *self.fates[i]
+        if self.leader is None:
+            return "remaining", None, None, "not measured yet"
+        name, value, width = self.problem.item_names[self.leader], float(gaps.value[i]), float(gaps.width[i])
+        if self.decided and abs(value) + width <= self.goal.epsilon:
+            return "tied", None, None, f"within {epsilon} of {name}"
+        if self.decided:
+            return "tied", None, None, f"not ruled out, but at most {epsilon} better than {name}"
+        return "remaining", None, None, f"not told apart from {name} yet"
+
+
+def _fates(
+    problem: Problem, pool: Pooled, standings: Sequence[Standing], labels: Sequence[int], leader: int | None
+) -> dict[int, tuple[int, str, str]]:
+    """For every item that is ruled out: the round, the leader that beats it most clearly then, and both in words."""
+    if leader is None:
+        return {}
+    last = np.full(problem.n_items, -1)  # the last round after which an item was still there
+    for number, standing in enumerate(standings):
+        last[standing.remaining] = number
+    gone = np.flatnonzero(last < len(standings) - 1)
+    seen = Counter(int(standing.leader) for standing in standings if standing.leader is not None)
+    errors, behind = np.full(gone.size, -np.inf), np.full(gone.size, np.nan)
+    winner = np.full(gone.size, leader)
+    for rival in {leader, *(item for item, _ in seen.most_common(LEADERS))}:
+        rows, sizes = (
+            problem.items[rival] - problem.items[gone],
+            np.abs(problem.items[rival]) + np.abs(problem.items[gone]),
+        )
+        sums = Sums(np.zeros(gone.size), np.zeros(gone.size))
+        for number, fit in enumerate(pool.fits):
+            sums = sums + Pooled((fit,)).sums(rows, sizes)
+            ratio = sums.total / np.sqrt(np.maximum(sums.precision, 1e-300))
+            better = (last[gone] + 1 == number) & (ratio > errors) & (sums.precision > 0)
+            errors[better], behind[better], winner[better] = ratio[better], sums.mean[better], rival
+    columns = (gone.tolist(), winner.tolist(), behind.tolist(), errors.tolist())
+    return {
+        row: (
+            labels[last[row] + 1],
+            problem.item_names[by],
+            _ruled_out(labels[last[row] + 1], problem.item_names[by], b, e),
+        )
+        for row, by, b, e in zip(*columns, strict=True)
+    }
+
+
+def _ruled_out(round: int, by: str, behind: float, errors: float) -> str:
+    size = "" if math.isnan(behind) else f": {behind:.3g} behind {by}, {errors:.1f} standard errors"
+    return f"ruled out in round {round}{size}"
+
+
+def _rival(items: Sequence[ItemNumbers], order: Sequence[int], leader: int | None) -> int | None:
+    """The first after the leader of those that are left, or of all if none is."""
+    others = [i for i in order if i != leader and not math.isnan(items[i].behind)] if leader is not None else []
+    left = [i for i in others if items[i].state != "eliminated"]
+    return next(iter(left or others), None)
+
+
+def _sentence(
+    problem: Problem,
+    goal: BestItem,
+    items: Sequence[ItemNumbers],
+    leader: int | None,
+    rival: int | None,
+    *,
+    decided: bool,
+) -> str:
+    """Why the leader leads."""
+    if problem.n_items == 1:
+        return f"{problem.item_names[0]} is the only item."
+    if leader is None:
+        return f"Nothing has been measured yet; {problem.n_items:,} items are to be compared."
+    name, gone = items[leader].name, sum(item.state == "eliminated" for item in items)
+    out = (
+        "all other items are ruled out" if gone == len(items) - 1 else f"{gone:,} of {len(items):,} items are ruled out"
+    )
+    lead = "" if rival is None else f" it is estimated {_lead(items[rival])}, the closest rival;"
+    if not decided:
+        return f"{name} leads:{lead} {out}."
+    ties = sum(item.state == "tied" for item in items)
+    what = f"{name} is {'the best item' if not ties else f'within {goal.epsilon:.4g} of the best'}"
+    return f"{what}, with confidence {100.0 * (1.0 - goal.delta):.4g} %:{lead} {out}."
+
+
+def _lead(rival: ItemNumbers) -> str:
+    """How far ahead of a rival; where that one is ruled out, the lead is positive whatever its interval says."""
+    if rival.state == "eliminated" and rival.least < 0 < rival.behind:
+        top = "" if math.isinf(rival.most) else f" (at most {figures(rival.most, 0.1 * rival.most).partition(' ')[0]})"
+        return f"{rival.behind:.3g} above {rival.name}{top}"
+    return f"{figures(rival.behind, rival.most - rival.behind)} above {rival.name}"
+
+
+def figures(value: float, width: float) -> str:
+    """3.14 ± 0.42: the width with two digits, the value to the same place; no more digits than are known."""
+    if math.isnan(value):
+        return "unknown"
+    if not 0 < width < math.inf:
+        return f"{value:.4g}"
+    places = 1 - math.floor(math.log10(width))
+    if places <= 0:
+        unit = 10.0**-places
+        return f"{round(value / unit) * unit:,.0f} ± {round(width / unit) * unit:,.0f}"
+    return f"{value:,.{places}f} ± {width:,.{places}f}" if places < 8 else f"{value:.6g} ± {width:.2g}"

@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import probewise as pw
+from probewise.algorithms.base import Standing
+from probewise.campaign.numbers import Numbers, figures, numbers
+from probewise.confidence import mixture_width
+from probewise.measurements import Measurements
+
+ITEMS = np.array([[1.0, 0.0], [0.9, 0.3], [0.0, 1.0], [-1.0, 0.2]])
+PROBES = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.7]])
+THETA = np.array([1.0, 0.4])
+PROBLEM = pw.Problem(PROBES, ITEMS, item_names=["A", "B", "C", "D"])
+
+
+def measured(rng: np.random.Generator, counts: object, sigma: float = 1.0) -> Measurements:
+    index = np.repeat(np.arange(3), np.asarray(counts))
+    return Measurements.from_outcomes(3, index, (PROBES @ THETA)[index] + sigma * rng.normal(size=index.size))
+
+
+def standing(*left: int, leader: int | None = 0) -> Standing:
+    return Standing(np.array(left), leader, 0.5)
+
+
+def test_the_width_is_where_the_two_sided_mixture_is_one_over_alpha() -> None:
+    precision, scale = np.array([0.3, 2.0, 500.0]), np.array([5.0, 0.1, 5.0])
+    total = precision * mixture_width(precision, scale, 0.01)
+    mixture = 0.5 * total**2 / (precision + scale) - 0.5 * np.log((precision + scale) / scale)
+    np.testing.assert_allclose(mixture, math.log(100.0))
+    assert mixture_width(np.zeros(1), np.ones(1), 0.05) == math.inf
+
+
+def test_intervals_hold_for_all_items_at_all_times_against_an_adversary() -> None:
+    """Rounds measure what looks luckiest, and the run ends when it looks best; naive intervals fail this test."""
+    rng = np.random.default_rng(0)
+    goal = pw.BestItem(delta=0.2)
+    truth, wrong, naive = ITEMS @ THETA, 0, 0
+    for _ in range(80):
+        rounds, missed, fooled = [measured(rng, [1, 1, 1])], False, False
+        for _ in range(10):
+            now = numbers(PROBLEM, goal, rounds, [standing(0, 1, 2, 3)] * len(rounds))
+            ends = np.array([(item.low, item.high, item.estimate) for item in now.items])
+            missed |= bool(((ends[:, 0] > truth) | (ends[:, 1] < truth)).any())
+            gaps = np.array([(item.least, item.most) for item in now.items])
+            real = truth[now.leader or 0] - truth
+            missed |= bool(((gaps[:, 0] > real + 1e-9) | (gaps[:, 1] < real - 1e-9)).any())
+            data = sum(rounds[1:], rounds[0])
+            fit = pw.least_squares(PROBES, data)
+            errors = np.abs(fit.mean(ITEMS) - truth) / np.sqrt(fit.variance(ITEMS))
+            fooled |= bool(errors.max() > 1.96)
+            # more of the probe whose mean is too low, little of the others: their luck stays
+            low = int(np.argmin(data.mean - PROBES @ THETA))
+            rounds.append(measured(rng, np.where(np.arange(3) == low, 1 + rng.integers(6), 1)))
+        wrong, naive = wrong + missed, naive + fooled
+    assert wrong < 16 < 24 < naive  # of 80 runs, 20 % may fail
+
+
+def test_estimates_are_pooled_over_rounds_and_exact_without_noise() -> None:
+    rng = np.random.default_rng(1)
+    rounds = [measured(rng, [2, 1, 1], 0.0), measured(rng, [1, 5, 0], 0.0)]
+    now = numbers(PROBLEM, pw.BestItem(), rounds, [standing(0, 1, 2, 3)] * 2)
+    np.testing.assert_allclose([item.estimate for item in now.items], ITEMS @ THETA)
+    np.testing.assert_allclose([item.behind for item in now.items], (ITEMS[0] - ITEMS) @ THETA, atol=1e-12)
+    assert now.order == (1, 0, 2, 3) or now.order[0] == now.leader == 0
+    first = [1.0 / pw.least_squares(PROBES, r).variance(ITEMS[3:]) for r in rounds]
+    width = mixture_width(first[0] + first[1], 5.0 * first[0], 0.05 / 4)
+    assert now.items[3].high - now.items[3].estimate == pytest.approx(width[0])
+
+
+def test_levels_that_are_not_measured_give_way_to_differences() -> None:
+    differences = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]])
+    problem = pw.Problem(differences, np.eye(3))
+    rounds = [Measurements.from_outcomes(2, np.array([0, 0, 1, 1]), np.array([1.0, 1.2, 2.0, 2.2]))]
+    now = numbers(problem, pw.BestItem(), rounds, [standing(0, 1, 2)])
+    assert all(math.isnan(item.estimate) and math.isinf(item.high) for item in now.items)
+    assert [item.behind for item in now.items] == pytest.approx([0.0, 1.1, 3.2])
+    assert all(math.isfinite(item.most) for item in now.items)
+
+
+def test_a_direction_that_no_single_round_determines_has_an_estimate_and_no_interval() -> None:
+    rng = np.random.default_rng(2)
+    now = numbers(PROBLEM, pw.BestItem(), [measured(rng, [3, 0, 0]), measured(rng, [0, 3, 0])], [standing(0, 1)] * 2)
+    b = now.items[1]
+    assert math.isfinite(b.estimate)
+    assert (b.low, b.high) == (-math.inf, math.inf)
+
+
+def run(epsilon: float, *, seed: int = 5) -> Numbers:
+    goal, algorithm, rng = pw.BestItem(epsilon=epsilon), pw.Sage(), np.random.default_rng(seed)
+    state, rounds, standings = algorithm.init(PROBLEM, goal), [], []
+    while algorithm.answer(PROBLEM, goal, state) is None:
+        rounds.append(measured(rng, algorithm.ask(PROBLEM, goal, state, rng)))
+        state = algorithm.tell(PROBLEM, goal, state, rounds[-1])
+        standings.append(algorithm.standing(PROBLEM, goal, state))
+    answer = algorithm.answer(PROBLEM, goal, state)
+    labels = [2 * number + 1 for number in range(len(rounds))]
+    return numbers(PROBLEM, goal, rounds, standings, answer=answer, labels=labels)
+
+
+def test_a_decision_says_who_was_ruled_out_when_and_by_whom() -> None:
+    now = run(0.0)
+    best = now.items[now.leader or 0]
+    assert best.state == "best"
+    assert best.name == "B"  # 1.02 against 1
+    assert now.decided
+    assert now.remaining == 1
+    others = [item for item in now.items if item is not best]
+    assert all(item.state == "eliminated" and item.round is not None and item.round % 2 == 1 for item in others)
+    assert now.items[3].round < now.items[0].round  # type: ignore[operator]
+    assert now.items[3].why.startswith(f"ruled out in round {now.items[3].round}: ")
+    assert "behind B" in now.items[0].why
+    assert now.sentence.startswith("B is the best item, with confidence 95 %: it is estimated 0.0")
+    assert now.sentence.endswith(", the closest rival; all other items are ruled out.")
+
+
+def test_ties_within_epsilon_are_named() -> None:
+    now = run(0.3)
+    assert {item.name for item in now.items if item.state in ("best", "tied")} >= {"A", "B"}
+    tied = next(item for item in now.items if item.state == "tied")
+    assert "0.3" in tied.why
+    assert "is within 0.3 of the best, with confidence 95 %" in now.sentence
+    rng = np.random.default_rng(3)
+    sure = numbers(PROBLEM, pw.BestItem(epsilon=0.5), [measured(rng, [2000] * 3)], [standing(0, 1)], answer=0)
+    assert sure.items[1].why == "within 0.5 of A"
+
+
+def test_before_a_decision_the_leader_leads() -> None:
+    nothing = numbers(PROBLEM, pw.BestItem(), [], [])
+    assert nothing.leader is None
+    assert nothing.sentence == "Nothing has been measured yet; 4 items are to be compared."
+    assert {item.state for item in nothing.items} == {"remaining"}
+    rng = np.random.default_rng(3)
+    now = numbers(PROBLEM, pw.BestItem(), [measured(rng, [9, 9, 9])], [standing(0, 1, 2, leader=None)])
+    assert [item.state for item in now.items].count("leading") == 1
+    assert now.items[3].state == "eliminated"
+    assert "leads: it is estimated" in now.sentence
+    assert "1 of 4 items are ruled out" in now.sentence
+    lone = pw.Problem(PROBES, ITEMS[:1], item_names=["A"])
+    assert numbers(lone, pw.BestItem(), [], [], answer=0).sentence == "A is the only item."
+
+
+@pytest.mark.parametrize(
+    ("value", "width", "text"),
+    [
+        (3.14159, 0.4249, "3.14 ± 0.42"),
+        (1234.5, 260.0, "1,230 ± 260"),
+        (0.00123, 0.00042, "0.00123 ± 0.00042"),
+        (1.0, 0.0, "1"),
+        (2.5, math.inf, "2.5"),
+        (math.nan, 1.0, "unknown"),
+        (5.0, 1e-12, "5 ± 1e-12"),
+    ],
+)
+def test_no_more_digits_than_are_known(value: float, width: float, text: str) -> None:
+    assert figures(value, width) == text

@@ -57,6 +57,10 @@ _WHERE = {
     "MissingExtra": "errors",
     "InvalidAlgorithm": "errors",
     "InvalidTable": "errors",
+    "InvalidCampaign": "errors",
+    "InvalidRows": "errors",
+    "StorageConflict": "errors",
+    "StorageUnavailable": "errors",
     "DataUnavailable": "errors",
 }
 """Public name -> module that defines it; loaded when used, so that importing the package costs nothing."""

@@ -9,20 +9,14 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO, final
 
-from probewise.campaign.storage import SCHEMA, Storage, check_schema, conflict
+from probewise.campaign.storage import PATIENCE, SCHEMA, Storage, back_up, check_schema, conflict
 from probewise.errors import InvalidCampaign, StorageUnavailable
-
-PATIENCE = 60
-"""Seconds that a writer waits for another one."""
 
 MIGRATIONS: dict[int, Callable[[Sequence[str]], Sequence[str]]] = {}
 """Schema -> what makes lines of the next schema of lines of that one."""
-
-_CHUNK = 1 << 16
 
 
 @final
@@ -44,106 +38,102 @@ class Lines(Storage):
 
     def read(self, after: int = 0) -> Sequence[str]:
         """All whole lines after the first ones."""
-        lines = self._lines()
-        if not lines:
+        try:
+            whole = _whole(self.path.read_bytes())
+        except FileNotFoundError:
             return ()
-        if self._schema(lines[0]) < SCHEMA:
+        if self._schema(whole) != SCHEMA:
             self._migrate()
-            lines = self._lines()
-        return lines[after + 1 :]
+            whole = _whole(self.path.read_bytes())
+        return _split(whole)[after + 1 :]
 
     def append(self, line: str, *, after: int) -> None:
         """One write and one fsync under the lock, after the last whole line."""
+        if not self.path.parent.is_dir():
+            raise InvalidCampaign(f"there is no folder {self.path.parent} for the campaign {self.path.name}.")
+        if "\n" in line:
+            raise ValueError("a line cannot hold a line feed.")
+        if after:
+            self.read(after)  # brings the file up to the schema
         with self._locked() as file:
-            end, last = _last_line(file)
-            found = 0
-            if last is None:
-                line = _header(SCHEMA) + "\n" + line
-            else:
-                entry = self._parsed(last)
-                found = entry.get("seq", 0)
-                if not found:
-                    self._schema(last)
+            whole = _whole(file.read())
+            if whole:
+                self._schema(whole)
+            found = max(whole.count(b"\n") - 1, 0)
             if found != after:
                 raise conflict(self.name, after, found)
-            file.seek(end)
+            file.seek(len(whole))
             file.truncate()
-            file.write((line + "\n").encode())
+            header = "" if whole else _header()
+            file.write(f"{header}{line}\n".encode())
             file.flush()
             os.fsync(file.fileno())
 
-    def _lines(self) -> list[str]:
+    def _schema(self, whole: bytes) -> int:
+        """The schema that the first line names; that of a file without any line is this one."""
+        if not whole:
+            return SCHEMA
         try:
-            text = self.path.read_bytes()
-        except FileNotFoundError:
-            return []
-        try:
-            return text[: text.rfind(b"\n") + 1].decode().split("\n")[:-1]
-        except UnicodeDecodeError:
-            raise InvalidCampaign(f"{self.path} is no campaign: it is not text; check the name.") from None
-
-    def _schema(self, header: str) -> int:
-        version = self._parsed(header).get("schema")
-        if not isinstance(version, int):
-            raise InvalidCampaign(f"{self.path} is no campaign: its first line names no schema; check the name.")
-        return check_schema(version, self.name)
-
-    def _parsed(self, line: str) -> dict[str, int]:
-        try:
-            entry = json.loads(line)
+            first = json.loads(whole[: whole.index(b"\n")])
         except ValueError:
-            entry = None
-        if not isinstance(entry, dict):
-            raise InvalidCampaign(f"{self.path} is no campaign: it has a line that is not JSON; check the name.")
-        return entry
+            first = None
+        if not isinstance(first, dict) or not isinstance(first.get("schema"), int):
+            raise InvalidCampaign(f"{self.path} is no campaign: its first line names no schema; check the name.")
+        return check_schema(first["schema"], self.name)
 
     def _migrate(self) -> None:
+        """A copy beside the file, then a new file in its place."""
         with self._locked() as file:
-            lines = self._lines()
-            version = self._schema(lines[0])
+            whole = _whole(file.read())
+            version = self._schema(whole)
             if version == SCHEMA:  # another process was faster
                 return
-            stamp = f"{datetime.now(UTC):%Y%m%d_%H%M%S}"
-            shutil.copy2(self.path, self.path.with_name(f"{self.path.name}.schema-{version}.{stamp}"))
-            records: Sequence[str] = lines[1:]
+            shutil.copy2(self.path, back_up(self.path, version))
+            records: Sequence[str] = _split(whole)[1:]
             for step in range(version, SCHEMA):
                 records = MIGRATIONS[step](records)
-            file.seek(0)
-            file.truncate()
-            file.write("".join(f"{line}\n" for line in (_header(SCHEMA), *records)).encode())
-            file.flush()
-            os.fsync(file.fileno())
+            draft = self.path.with_name(f"{self.path.name}.draft")
+            with draft.open("wb") as new:
+                new.write((_header() + "".join(f"{line}\n" for line in records)).encode())
+                new.flush()
+                os.fsync(new.fileno())
+            draft.replace(self.path)
 
     @contextmanager
     def _locked(self) -> Iterator[BinaryIO]:
-        if not self.path.parent.is_dir():
-            raise InvalidCampaign(f"there is no folder {self.path.parent} for the campaign {self.path.name}.")
-        with os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
-            _lock(file, self.name)
-            try:
-                yield file
-            finally:
-                _unlock(file)
+        """The file, held by this process alone; the lock of a process that died is gone with it."""
+        until = time.monotonic() + PATIENCE
+        while True:
+            with os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
+                if _taken(file) and _same(file, self.path):  # a migration may have put another file there
+                    try:
+                        yield file
+                    finally:
+                        _release(file)
+                    return
+            if time.monotonic() > until:
+                raise StorageUnavailable(f"{self.path} has been locked for {PATIENCE} s; try again.")
+            time.sleep(0.005)
 
 
-def _header(schema: int) -> str:
-    return json.dumps({"probewise": "campaign", "schema": schema})
+def _same(file: BinaryIO, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(file.fileno()), path.stat())
+    except FileNotFoundError:
+        return False
 
 
-def _last_line(file: BinaryIO) -> tuple[int, str | None]:
-    """Where the last whole line ends, and what it says; None in a file without any."""
-    size = file.seek(0, os.SEEK_END)
-    tail, start = b"", size
-    while start > 0:
-        step = min(_CHUNK, start)
-        start -= step
-        file.seek(start)
-        tail = file.read(step) + tail
-        end = tail.rfind(b"\n")
-        begin = tail.rfind(b"\n", 0, max(end, 0))
-        if end >= 0 and (begin >= 0 or start == 0):
-            return start + end + 1, tail[begin + 1 : end].decode()
-    return 0, None
+def _header() -> str:
+    return json.dumps({"probewise": "campaign", "schema": SCHEMA}) + "\n"
+
+
+def _whole(data: bytes) -> bytes:
+    """All lines that end."""
+    return data[: data.rfind(b"\n") + 1]
+
+
+def _split(whole: bytes) -> list[str]:
+    return whole.decode(errors="replace").split("\n")[:-1]
 
 
 try:
@@ -151,29 +141,25 @@ try:
 except ImportError:  # Windows
     import msvcrt
 
-    def _take(file: BinaryIO) -> None:
-        file.seek(0)
-        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    def _taken(file: BinaryIO) -> bool:
+        try:
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+        except OSError:
+            return False
+        return True
 
-    def _unlock(file: BinaryIO) -> None:
+    def _release(file: BinaryIO) -> None:
         file.seek(0)
         msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)  # type: ignore[attr-defined]
 else:
 
-    def _take(file: BinaryIO) -> None:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-    def _unlock(file: BinaryIO) -> None:
-        fcntl.flock(file, fcntl.LOCK_UN)
-
-
-def _lock(file: BinaryIO, name: str) -> None:
-    """Wait for other writers; the lock of a process that died is gone with it."""
-    until = time.monotonic() + PATIENCE
-    while True:
+    def _taken(file: BinaryIO) -> bool:
         try:
-            return _take(file)
-        except OSError:
-            if time.monotonic() > until:
-                raise StorageUnavailable(f"{name} has been locked for {PATIENCE} s; try again.") from None
-            time.sleep(0.005)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _release(file: BinaryIO) -> None:
+        fcntl.flock(file, fcntl.LOCK_UN)

@@ -13,11 +13,8 @@ from typing import final
 import sqlalchemy as sa
 from sqlalchemy.exc import DatabaseError, IntegrityError, OperationalError, SQLAlchemyError
 
-from probewise.campaign.storage import SCHEMA, Storage, check_schema, conflict
+from probewise.campaign.storage import PATIENCE, SCHEMA, Storage, back_up, check_schema, conflict
 from probewise.errors import InvalidCampaign, MissingExtra, StorageUnavailable
-
-PATIENCE = 60
-"""Seconds that a writer waits for another one."""
 
 _TABLES = sa.MetaData()
 _VERSION = sa.Table("probewise_schema", _TABLES, sa.Column("version", sa.Integer, nullable=False))
@@ -118,14 +115,12 @@ class Tables(Storage):
 
     def _back_up(self, connection: sa.Connection, version: int) -> None:
         """A copy beside the file, or tables beside the tables."""
-        stamp = f"{datetime.now(UTC):%Y%m%d_%H%M%S}"
         if self.path is None:
-            connection.exec_driver_sql(
-                f"CREATE TABLE {_JOURNAL.name}_{version}_{stamp} AS SELECT * FROM {_JOURNAL.name}"
-            )
+            copy = f"{_JOURNAL.name}_{version}_{datetime.now(UTC):%Y%m%d_%H%M%S}"
+            connection.exec_driver_sql(f"CREATE TABLE {copy} AS SELECT * FROM {_JOURNAL.name}")
             return
-        copy = self.path.with_name(f"{self.path.name}.schema-{version}.{stamp}")
-        with closing(sqlite3.connect(self.path)) as source, closing(sqlite3.connect(copy)) as target:
+        copy_to = back_up(self.path, version)
+        with closing(sqlite3.connect(self.path)) as source, closing(sqlite3.connect(copy_to)) as target:
             source.backup(target)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 
@@ -13,6 +14,10 @@ VERSION = version("probewise")
 """Version of the package."""
 SCHEMA = 1
 """Version of the layout of files and tables; those of an older one are backed up and brought up to it when opened."""
+
+
+PATIENCE = 60
+"""Seconds that a writer waits for another one."""
 
 
 class Storage(abc.ABC):
@@ -70,6 +75,11 @@ def check_schema(found: int, name: str) -> int:
             "install a newer probewise (pip install --upgrade probewise), nothing was changed."
         )
     return found
+
+
+def back_up(path: Path, schema: int) -> Path:
+    """Where the copy of a file goes before it is migrated."""
+    return path.with_name(f"{path.name}.schema-{schema}.{datetime.now(UTC):%Y%m%d-%H%M%S-%f}")
 
 
 def storage(place: str | Path | Storage) -> Storage:

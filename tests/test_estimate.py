@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from probewise.coordinates import Array
 from probewise.design.criterion import explicit, pairs, star
 from probewise.errors import InvalidDesign, InvalidMeasurements, NotIdentifiable
-from probewise.estimate import REFRESH, RankOne, least_squares, ridge
+from probewise.estimate import REFRESH, Pooled, RankOne, least_squares, ridge
 from probewise.measurements import Measurements
 
 seeds = st.integers(0, 2**32 - 1)
@@ -311,3 +311,21 @@ def test_what_does_not_fit_is_refused() -> None:
         RankOne.start(np.eye(2), np.zeros(3))
     with pytest.raises(InvalidMeasurements, match="an outcome must be finite, got nan"):
         RankOne.start(np.eye(2)).updated(np.ones(2), math.nan)
+
+
+def test_pooled_rounds_weight_each_direction_by_its_precision():
+    probes = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    rng = np.random.default_rng(3)
+    rounds = [Measurements.from_outcomes(3, index, rng.normal(size=len(index))) for index in ([0, 1, 2, 2], [0, 0, 0])]
+    fits = [least_squares(probes, data) for data in rounds]
+    pool = Pooled().plus(fits[0]).plus(fits[1])
+    rows = np.array([[1.0, 0.0], [1.0, -1.0], [0.0, 0.0]])
+    sums = pool.sums(rows)
+    first, second = fits[0].variance(rows[:2]), fits[1].variance(rows[:1])[0]
+    np.testing.assert_allclose(sums.precision, [1 / first[0] + 1 / second, 1 / first[1], 0.0])
+    both = fits[0].mean(rows)[0] / first[0] + fits[1].mean(rows)[0] / second
+    np.testing.assert_allclose(sums.mean[:2], [both / sums.precision[0], fits[0].mean(rows)[1]])
+    assert np.isnan(sums.mean[2])
+    np.testing.assert_allclose(pool.sums(rows, since=1).precision, [1 / second, 0.0, 0.0])
+    assert pool.pure_error.degrees == 1 + 2
+    np.testing.assert_allclose(pool.pure_error.value, rounds[0].scatter.sum() + rounds[1].scatter.sum())

@@ -1,14 +1,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.integrate import quad
 
 import probewise as pw
-from probewise.algorithms.sage import _closeness, _collected
+from probewise.algorithms.prior import _closeness
+from probewise.algorithms.sage import coarse
 from probewise.confidence import log_evidence
 from probewise.run import loop
 from probewise.simulation import LinearEnvironment
@@ -56,12 +56,11 @@ def test_evidence_exceeds_one_over_delta_with_probability_at_most_delta():
 @pytest.mark.parametrize("m", [2, 7, 300])
 def test_shares_of_delta_sum_to_one(m):
     problem = pw.Problem(np.eye(4), np.random.default_rng(m).normal(size=(m, 4)))
-    algorithm = pw.Sage()
-    state = algorithm.init(problem, pw.BestItem())
+    prior = pw.Sage().init(problem, pw.BestItem()).prior
     shares = np.zeros((m, m))
     for leader in range(m):
         rivals = np.delete(np.arange(m), leader)
-        shares[leader, rivals] = algorithm._shares(problem, state, leader, rivals)[1]
+        shares[leader, rivals] = prior.share(problem, leader, rivals)
     np.testing.assert_allclose(shares.sum(axis=0), 1.0, rtol=1e-12)
 
 
@@ -151,19 +150,34 @@ def test_evidence_collected_round_by_round_is_that_of_all_rounds():
     while algorithm.answer(problem, goal, state) is None:
         counts = algorithm.ask(problem, goal, state, rng)
         state = algorithm.tell(problem, goal, state, environment.draw(counts, rng))
-        anew = _collected(problem, replace(state, collected={}), np.array(list(state.collected)))
         for leader, sums in state.collected.items():
-            np.testing.assert_allclose(sums, anew[leader], rtol=1e-10, atol=1e-10)
+            anew = state.pool.sums(problem.items[leader] - problem.items[state.alive])
+            np.testing.assert_allclose(sums, anew, rtol=1e-10, atol=1e-10)
+
+
+def test_designs_are_made_for_gaps_on_a_grid():
+    gaps = np.array([0.3, 0.31, 0.9, 40.0])
+    np.testing.assert_allclose(coarse(gaps), coarse(7.0 * gaps * [1.0, 0.99, 1.01, 0.98]))
+    assert np.abs(np.log(coarse(gaps) / (gaps / 0.3))).max() < 0.3
+
+
+def test_planning_is_left_to_ask(monkeypatch):
+    # a campaign replays its history with tell alone
+    problem, theta = pw.instances.sphere(30, 4, seed=1)
+    environment, rng = LinearEnvironment(problem, theta), np.random.default_rng(0)
+    algorithm, goal = pw.Sage(), pw.BestItem()
+    state = algorithm.init(problem, goal)
+    measurements = environment.draw(algorithm.ask(problem, goal, state, rng), rng)
+    monkeypatch.setattr("probewise.algorithms.sage.plan", None)
+    state = algorithm.tell(problem, goal, state, measurements)
+    assert algorithm.standing(problem, goal, state).progress > 0
 
 
 def test_shares_of_delta_do_not_feel_a_common_offset():
     items = np.array([[1e9, 0.0], [1e9 + 1e-6, 0.0], [1e9, 1e-6]])
-    problem, algorithm = pw.Problem(np.eye(2), items), pw.Sage()
-    state = algorithm.init(problem, pw.BestItem())
-    against = [
-        sum(algorithm._shares(problem, state, z, np.array([other]))[1][0] for z in range(3) if z != other)
-        for other in range(3)
-    ]
+    problem = pw.Problem(np.eye(2), items)
+    prior = pw.Sage().init(problem, pw.BestItem()).prior
+    against = [sum(prior.share(problem, z, np.array([other]))[0] for z in range(3) if z != other) for other in range(3)]
     np.testing.assert_allclose(against, 1.0, rtol=1e-12)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
 from probewise.coordinates import Array, Coordinates, coordinates
@@ -99,6 +100,66 @@ def least_squares(probes: ArrayLike, measurements: Measurements, *, sigma: Array
         lack_of_fit=SumOfSquares(float(residual @ residual), int(np.count_nonzero(root)) - span.rank),
         pure_error=measurements.pure_error(sigma=sigma),
     )
+
+
+class Sums(NamedTuple):
+    """What several rounds say of directions y, each round weighted by its precision."""
+
+    precision: Array
+    """(k,): W = Σ_s 1/v_s(y), v_s(y) the variance of y'θ̂_s in round s; 0 where no round determines y."""
+    total: Array
+    """(k,): S = Σ_s y'θ̂_s/v_s(y); S - W y'θ is a martingale with variance W at most."""
+
+    def __add__(self, other: object) -> Sums:
+        """Both sets of rounds together."""
+        if not isinstance(other, Sums):
+            return NotImplemented
+        return Sums(self.precision + other.precision, self.total + other.total)
+
+    @property
+    def mean(self) -> Array:
+        """(k,): S/W, the estimate of y'θ; NaN where no round determines y."""
+        known = self.precision > 0
+        return np.where(known, self.total / np.where(known, self.precision, 1.0), np.nan)
+
+    def at(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Sums:
+        """Those of some directions."""
+        return Sums(self.precision[rows], self.total[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """Rounds planned one after the other, each by outcomes of earlier rounds, pooled direction by direction.
+
+    Least squares on all data together would be biased by that planning; each round by itself is not (docs/sage.md).
+    """
+
+    fits: tuple[Estimate, ...] = ()
+    """The estimate of each round from its own data."""
+
+    def plus(self, fit: Estimate) -> Pooled:
+        """With one more round."""
+        return Pooled((*self.fits, fit))
+
+    def sums(self, directions: ArrayLike, magnitudes: Array | None = None, *, since: int = 0) -> Sums:
+        """W and S of rows y (k, d), of all rounds or of those from number ``since`` on; magnitudes as in ``Estimate``.
+
+        A round that says nothing of y, or everything, as of y = 0, is left out.
+        """
+        rows = np.asarray(directions, dtype=np.float64)
+        sums = Sums(np.zeros(rows.shape[0]), np.zeros(rows.shape[0]))
+        for fit in self.fits[since:]:
+            variance = fit.variance(rows, magnitudes)
+            precision = np.where(variance > 0, 1.0 / np.where(variance > 0, variance, 1.0), 0.0)
+            sums = sums + Sums(precision, precision * fit.mean(rows))
+        return sums
+
+    @property
+    def pure_error(self) -> SumOfSquares:
+        """Scatter of replicates within rounds, in units of σ²: given the past, that of a round is χ² for Gaussians."""
+        return SumOfSquares(
+            sum(fit.pure_error.value for fit in self.fits), sum(fit.pure_error.degrees for fit in self.fits)
+        )
 
 
 @dataclass(frozen=True, eq=False)

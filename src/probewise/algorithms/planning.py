@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from probewise.coordinates import Array, coordinates
 from probewise.design import Directions, optimal_design, reduce_support
 from probewise.design.memory import remembered
 from probewise.design.solvers import frank_wolfe
 from probewise.errors import InvalidAlgorithm
 from probewise.problem import Problem
+from probewise.rounding import round_design
 
 Solver = Literal["certified", "frank-wolfe"]
 _AUTHORS_ITERATIONS = 4999
@@ -42,6 +46,12 @@ def plan(problem: Problem, directions: Directions, *, tol: float, solver: Solver
     weights = trace.weights / problem.cost
     weights = weights / weights.sum()
     return Plan(weights, trace.last_value / float(problem.cost @ weights))
+
+
+def rounded(problem: Problem, weights: Array, n: int) -> NDArray[np.int64]:
+    """(n_probes,): ``n`` measurements by a design, even if it has more probes than that."""
+    method: Literal["efficient", "regret"] = "efficient" if n >= np.count_nonzero(weights) else "regret"
+    return round_design(weights, n, probes=problem.scaled_probes, method=method).counts
 
 
 def check_solver(solver: str) -> None:

@@ -54,6 +54,7 @@ _WHERE = {
     "InvalidDesign": "errors",
     "InvalidMeasurements": "errors",
     "NotIdentifiable": "errors",
+    "OutOfStock": "errors",
     "MissingExtra": "errors",
     "InvalidAlgorithm": "errors",
     "InvalidTable": "errors",
@@ -117,6 +118,7 @@ if TYPE_CHECKING:
     from probewise.errors import InvalidTable as InvalidTable
     from probewise.errors import MissingExtra as MissingExtra
     from probewise.errors import NotIdentifiable as NotIdentifiable
+    from probewise.errors import OutOfStock as OutOfStock
     from probewise.errors import ProbewiseError as ProbewiseError
     from probewise.errors import StorageConflict as StorageConflict
     from probewise.errors import StorageUnavailable as StorageUnavailable

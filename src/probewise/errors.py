@@ -25,6 +25,10 @@ class NotIdentifiable(ProbewiseError, ValueError):
     """A direction lies outside what the given measurements can determine."""
 
 
+class OutOfStock(ProbewiseError, ValueError):
+    """What is left of the probes can no longer tell the remaining items apart."""
+
+
 class MissingExtra(ProbewiseError, ImportError):
     """An optional part of the package was called without its dependency installed."""
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,8 +31,12 @@ class Problem:
     """(m, d): the features of what may be recommended."""
     sigma: Array
     """(n,): the sub-Gaussian scale of the noise of each probe, positive."""
+    sigma_known: bool
+    """False after ``sigma="unknown"``: noise of one unknown scale, ``sigma`` being 1 in units of it."""
     cost: Array
     """(n,): the cost of one measurement of each probe, positive."""
+    stock: Array
+    """(n,): how often each probe can be measured in all, a whole number or infinity; 0 if it is unavailable."""
     probe_names: tuple[str, ...]
     """n different names."""
     item_names: tuple[str, ...]
@@ -42,8 +49,9 @@ class Problem:
         probes: TableLike,
         items: TableLike = None,
         *,
-        sigma: ArrayLike = 1.0,
+        sigma: ArrayLike | Literal["unknown"] = 1.0,
         cost: ArrayLike | None = None,
+        stock: Sequence[int | None] | ArrayLike | None = None,
         probe_names: Iterable[object] | None = None,
         item_names: Iterable[object] | None = None,
         feature_names: Iterable[object] | None = None,
@@ -61,11 +69,14 @@ class Problem:
         feature_names = _names(feature_names, features or [f"x{j}" for j in range(d)], d, "feature")
         _check_finite(X, "probe", probe_names, feature_names)
         _check_finite(Z, "item", item_names, feature_names)
+        known = not (isinstance(sigma, str) and sigma == "unknown")
         fields = {
             "probes": _frozen(X),
             "items": _frozen(Z),
-            "sigma": _frozen(_per_probe(sigma, probe_names, "sigma")),
+            "sigma": _frozen(_per_probe(sigma if known else 1.0, probe_names, "sigma")),
+            "sigma_known": known,
             "cost": _frozen(_per_probe(1.0 if cost is None else cost, probe_names, "cost")),
+            "stock": _frozen(_stock(stock, probe_names)),
             "probe_names": probe_names,
             "item_names": item_names,
             "feature_names": feature_names,
@@ -171,6 +182,24 @@ def _per_probe(given: ArrayLike, names: tuple[str, ...], kind: str) -> Array:
     return values
 
 
+def _stock(given: Sequence[int | None] | ArrayLike | None, names: tuple[str, ...]) -> Array:
+    """(n,): whole numbers of at least 0; what is None or not a number is without limit."""
+    if given is None:
+        return np.full(len(names), np.inf)
+    try:
+        values = np.array(given, dtype=np.float64)  # None becomes NaN
+    except (TypeError, ValueError):
+        raise InvalidProblem(f"stock must be whole numbers or None, one per probe, got {given!r}.") from None
+    if values.shape != (len(names),):
+        raise InvalidProblem(f"stock must be one whole number per probe, expected {len(names)}, got {values.shape}.")
+    values[np.isnan(values)] = np.inf
+    good = (values >= 0) & (np.floor(values) == values)
+    if not good.all():
+        row = int(np.argmin(good))
+        raise InvalidProblem(f"stock must be whole numbers of at least 0, got {values[row]} for probe '{names[row]}'.")
+    return values
+
+
 def _check_distinct(problem: Problem) -> None:
     """No two items may have equal features: neither could ever be shown to be better."""
     rows: dict[bytes, int] = {}
@@ -193,9 +222,11 @@ def _check_identifiable(problem: Problem) -> None:
     if not lacking.any():
         return
     # Items with equal lost parts can be compared with each other: advise to keep the largest such group.
-    pattern = np.round(lost[:, lacking] / size[lacking], 6) + 0.0
-    _, group, count = np.unique(pattern, axis=0, return_inverse=True, return_counts=True)
-    kept = group.reshape(-1) == np.argmax(count)
+    patterns = [row.tobytes() for row in np.round(lost[:, lacking] / size[lacking], 6) + 0.0]
+    largest = max(Counter(patterns).items(), key=itemgetter(1))[0]
+    kept = np.array([pattern == largest for pattern in patterns])
+    # A projection spreads over features that are not to blame, such as all levels of a factor: name the large parts.
+    lacking &= (size > 0.5 * size.max()) | ~problem.coordinates.seen
     names = np.array(problem.item_names, dtype=object)
     raise InvalidProblem(
         f"no combination of probes compares items {named(names[~kept])} with item '{names[kept][0]}': "

@@ -125,7 +125,7 @@ NAN, INF = np.nan, np.inf
             {"sigma": [1, 2, 3]},
             r"sigma must be one number or one per probe, expected shape \(2,\), got \(3,\)",
         ),
-        ((EYE,), {"sigma": "unknown"}, "sigma must hold numbers only, got a str"),
+        ((EYE,), {"sigma": "unclear"}, "sigma must hold numbers only, got a str"),
         ((EYE,), {"cost": [1, -2]}, r"cost must be positive and finite, got -2\.0 for probe '1'"),
         (
             (EYE,),
@@ -214,6 +214,16 @@ def test_features_that_the_probes_tie_together_are_named():
     items = [[1, 1, 0], [2, 2, 0], [0, 1, 0], [0, 0, 1]]
     with pytest.raises(InvalidProblem, match="items '2' with item '0': the probes do not separate 'x0', 'x1'; add"):
         Problem([[1, 1, 0], [0, 0, 1]], items)
+
+
+def test_only_features_to_blame_are_named() -> None:
+    # R1 = z occurs with R3 = c alone: nothing tells what each of them brings, all else is known
+    made = [(r, s) for r in "uvwxy" for s in "ab"] + [("z", "c")]
+    levels = [*"uvwxyz", *"abc"]
+    probes = [[float(level in compound) for level in levels] for compound in made]
+    items = [[float(level in compound) for level in levels] for compound in [("u", "a"), ("v", "b"), ("u", "c")]]
+    with pytest.raises(InvalidProblem, match="items '2' with item '0': the probes do not separate 'z', 'c'; add"):
+        Problem(probes, items, feature_names=levels)
 
 
 def test_the_odd_item_is_blamed_even_if_it_is_the_smallest():

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -31,6 +33,7 @@ def test_sigma_may_be_unknown():
     problem = pw.Problem(np.eye(2), sigma="unknown")
     assert not problem.sigma_known
     np.testing.assert_array_equal(problem.sigma, 1.0)
+    assert not dataclasses.replace(problem, stock=[3, 4]).sigma_known
     assert pw.Problem(np.eye(2)).sigma_known
     with pytest.raises(pw.InvalidProblem, match="sigma must hold numbers only"):
         pw.Problem(np.eye(2), sigma="unknwn")

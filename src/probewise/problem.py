@@ -32,7 +32,7 @@ class Problem:
     sigma: Array
     """(n,): the sub-Gaussian scale of the noise of each probe, positive."""
     sigma_known: bool
-    """False after ``sigma="unknown"``: noise of one unknown scale, ``sigma`` being 1 in units of it."""
+    """False after ``sigma="unknown"``: ``sigma`` is then in units of one unknown scale, and 1 if not given."""
     cost: Array
     """(n,): the cost of one measurement of each probe, positive."""
     stock: Array
@@ -50,6 +50,7 @@ class Problem:
         items: TableLike = None,
         *,
         sigma: ArrayLike | Literal["unknown"] = 1.0,
+        sigma_known: bool = True,
         cost: ArrayLike | None = None,
         stock: Sequence[int | None] | ArrayLike | None = None,
         probe_names: Iterable[object] | None = None,
@@ -69,12 +70,13 @@ class Problem:
         feature_names = _names(feature_names, features or [f"x{j}" for j in range(d)], d, "feature")
         _check_finite(X, "probe", probe_names, feature_names)
         _check_finite(Z, "item", item_names, feature_names)
-        known = not (isinstance(sigma, str) and sigma == "unknown")
+        if isinstance(sigma, str) and sigma == "unknown":
+            sigma, sigma_known = 1.0, False
         fields = {
             "probes": _frozen(X),
             "items": _frozen(Z),
-            "sigma": _frozen(_per_probe(sigma if known else 1.0, probe_names, "sigma")),
-            "sigma_known": known,
+            "sigma": _frozen(_per_probe(sigma, probe_names, "sigma")),
+            "sigma_known": bool(sigma_known),
             "cost": _frozen(_per_probe(1.0 if cost is None else cost, probe_names, "cost")),
             "stock": _frozen(_stock(stock, probe_names)),
             "probe_names": probe_names,

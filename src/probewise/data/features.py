@@ -11,9 +11,13 @@ from probewise.tables import Labelled, Table
 
 def indicators(table: Table, *names: str) -> Labelled:
     """(k, d): one column of 0 and 1 per level of each named column, called "column=level"; no constant is needed."""
-    levels = [(name, level) for name in names for level in dict.fromkeys(map(str, table.column(name)))]
-    columns = [[float(str(cell) == level) for cell in table.column(name)] for name, level in levels]
-    return Labelled(np.array(columns).T, features=tuple(f"{name}={level}" for name, level in levels))
+    blocks, features = [], []
+    for name in names:
+        levels, first, code = np.unique([str(c) for c in table.column(name)], return_index=True, return_inverse=True)
+        order = np.argsort(first)  # as they first occur
+        blocks.append(np.eye(levels.size)[np.argsort(order)[code]])
+        features += [f"{name}={level}" for level in levels[order]]
+    return Labelled(np.hstack(blocks), features=tuple(features))
 
 
 def quadratic(table: Table, *names: str) -> Labelled:

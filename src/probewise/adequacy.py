@@ -36,6 +36,7 @@ NOISE_SCALES = (0.25, 1.0, 4.0, 16.0)
 SHIFT_SCALES = (1.0, 10.0, 100.0, 1000.0)
 """Mixtures that are averaged: deviations of variance σ²/scale, of single measurements and of means."""
 NONE = SumOfSquares(0.0, 0)
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 SHOWN = 5
 """Probes and items that a sentence or a list of the worst names."""
 
@@ -189,11 +190,11 @@ def _noise(sums: _Sums, goal: BestItem, *, stated: bool) -> Check:
     evidence = _mixed(NOISE_SCALES, lambda k: within.value / (1.0 + k) - n * math.log1p(1.0 / k))
     p_value = float(chdtrc(n, within.value))
     verdict = _judged(evidence, p_value, matters=_matters(square, goal.delta))
-    seen = f"replicates scatter {math.sqrt(square):.2f} times as much as sigma says ({n:,} degrees of freedom)"
+    seen = f"replicates scatter by {math.sqrt(square):.2f} sigma ({n:,} degrees of freedom"
     numbers = (within, square, p_value, evidence)
     if verdict == "adequate":
-        return Check("noise", ask, verdict, f"The noise is no larger than stated: {seen}.", "", *numbers)
-    found = f"The noise is larger than stated: {seen}, {_odds(evidence, p_value)}; {_effect(square, goal.delta)}."
+        return Check("noise", ask, verdict, f"The noise is as stated: {seen}).", "", *numbers)
+    found = f"The noise is larger than stated: {seen}, {_odds(evidence, p_value)}); {_effect(square, goal.delta)}."
     advice = f"Start again with sigma {math.sqrt(square):.2g} times as large, or with sigma unknown."
     return Check("noise", ask, verdict, found, advice, *numbers)
 
@@ -299,7 +300,7 @@ def _effect(factor: float, delta: float) -> str:
 def _odds(log_evidence: float, p_value: float) -> str:
     """Evidence if there is any, else the p-value."""
     if log_evidence >= math.log(3.0 / ALARM):
-        return f"evidence 10^{log_evidence / math.log(10.0):.0f} to 1"
+        return f"evidence 10{f'{log_evidence / math.log(10.0):.0f}'.translate(_RAISED)} to 1"
     return f"p = {p_value:.1g}"
 
 

@@ -66,8 +66,10 @@ class Numbers:
     """The closest one of those that are left, or of all once none is."""
     decided: bool
     """Whether the leader is the answer."""
-    sentence: str
+    reason: str
     """Why the leader leads."""
+    sentence: str
+    """Who leads or is the best, how surely, and why."""
 
     @property
     def remaining(self) -> int:
@@ -110,8 +112,28 @@ def numbers(
         items.append(ItemNumbers(name, *level.row(i), *gaps.row(i), state, when, by, why))
     order = sorted(range(len(items)), key=lambda i: (i != leader, math.isnan(gaps.value[i]), gaps.value[i]))
     rival = _rival(items, order, leader)
-    sentence = _sentence(problem, goal, items, leader, rival, decided=answer is not None)
-    return Numbers(tuple(items), tuple(order), leader, rival, answer is not None, sentence)
+    decided = answer is not None
+    reason = "" if leader is None else _reason(items, items[leader].name, rival)
+    sentence = _sentence(problem, goal, items, leader, _reason(items, "it", rival), decided=decided)
+    return Numbers(tuple(items), tuple(order), leader, rival, decided, reason, sentence)
+
+
+def lead_by_round(
+    problem: Problem,
+    goal: BestItem,
+    rounds: Sequence[Measurements],
+    pair: tuple[int, int],
+    *,
+    sigma: Array | None = None,
+) -> tuple[list[float], list[float]]:
+    """Estimate and half-width, after each round, of how far one item is ahead of another."""
+    scale = problem.sigma if sigma is None else sigma
+    fits = tuple(least_squares(problem.probes, round, sigma=scale) for round in rounds)
+    one, other = problem.items[pair[0]], problem.items[pair[1]]
+    rows, sizes = (one - other)[None], (np.abs(one) + np.abs(other))[None]
+    alpha = _pair_share(problem, goal)
+    spans = [_spans(Pooled(fits[: k + 1]), rows, sizes, alpha) for k in range(len(fits))]
+    return [float(span.value[0]) for span in spans], [float(span.width[0]) for span in spans]
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,9 +176,12 @@ def _spans(pool: Pooled, rows: Array, sizes: Array, alpha: float) -> _Spans:
 
 def _gaps(problem: Problem, goal: BestItem, pool: Pooled, leader: int) -> _Spans:
     """(leader - z)'θ for all items z; δ is divided among all pairs, since the leader comes from the data."""
-    alpha = goal.delta / max(1, problem.n_items * (problem.n_items - 1) // 2)
     own = problem.items[leader]
-    return _spans(pool, own - problem.items, np.abs(own) + np.abs(problem.items), alpha)
+    return _spans(pool, own - problem.items, np.abs(own) + np.abs(problem.items), _pair_share(problem, goal))
+
+
+def _pair_share(problem: Problem, goal: BestItem) -> float:
+    return goal.delta / max(1, problem.n_items * (problem.n_items - 1) // 2)
 
 
 def _leader(problem: Problem, standings: Sequence[Standing], theta: Array) -> int | None:
@@ -196,7 +221,7 @@ class _Places:
             return "tied", None, None, f"within {epsilon} of {name}"
         if self.decided:
             return "tied", None, None, f"not ruled out, but at most {epsilon} better than {name}"
-        return "remaining", None, None, f"not told apart from {name} yet"
+        return "remaining", None, None, "not ruled out yet"
 
 
 def _fates(
@@ -246,30 +271,34 @@ def _rival(items: Sequence[ItemNumbers], order: Sequence[int], leader: int | Non
     return next(iter(left or others), None)
 
 
-def _sentence(
-    problem: Problem,
-    goal: BestItem,
-    items: Sequence[ItemNumbers],
-    leader: int | None,
-    rival: int | None,
-    *,
-    decided: bool,
-) -> str:
+def _reason(items: Sequence[ItemNumbers], who: str, rival: int | None) -> str:
     """Why the leader leads."""
+    if len(items) == 1:
+        return ""
+    gone = sum(item.state == "eliminated" for item in items)
+    out = f"{gone:,} of {len(items):,} items are ruled out"
+    out = "all other items are ruled out" if gone == len(items) - 1 else out
+    lead = "" if rival is None else f"{who} is estimated {_lead(items[rival])}, the closest rival; "
+    tied = [item.name for item in items if item.state == "tied"]
+    more = f" and {len(tied) - 3:,} more" if len(tied) > 3 else ""
+    ties = f"; tied within epsilon: {', '.join(tied[:3])}{more}" if tied else ""
+    return f"{lead}{out}{ties}."
+
+
+def _sentence(
+    problem: Problem, goal: BestItem, items: Sequence[ItemNumbers], leader: int | None, reason: str, *, decided: bool
+) -> str:
+    """Who leads or is the best, how surely, and why."""
     if problem.n_items == 1:
         return f"{problem.item_names[0]} is the only item."
     if leader is None:
         return f"Nothing has been measured yet; {problem.n_items:,} items are to be compared."
-    name, gone = items[leader].name, sum(item.state == "eliminated" for item in items)
-    out = (
-        "all other items are ruled out" if gone == len(items) - 1 else f"{gone:,} of {len(items):,} items are ruled out"
-    )
-    lead = "" if rival is None else f" it is estimated {_lead(items[rival])}, the closest rival;"
+    name = items[leader].name
     if not decided:
-        return f"{name} leads:{lead} {out}."
-    ties = sum(item.state == "tied" for item in items)
-    what = f"{name} is {'the best item' if not ties else f'within {goal.epsilon:.4g} of the best'}"
-    return f"{what}, with confidence {100.0 * (1.0 - goal.delta):.4g} %:{lead} {out}."
+        return f"{name} leads: {reason}"
+    tied = any(item.state == "tied" for item in items)
+    what = f"within {goal.epsilon:.4g} of the best" if tied else "the best item"
+    return f"{name} is {what}, with confidence {100.0 * (1.0 - goal.delta):.4g} %: {reason}"
 
 
 def _lead(rival: ItemNumbers) -> str:

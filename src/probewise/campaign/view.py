@@ -1,0 +1,89 @@
+"""Views: all that a report shows of a campaign, computed once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from probewise.adequacy import Adequacy, check_adequacy
+from probewise.algorithms.base import Standing
+from probewise.campaign.charter import Charter
+from probewise.campaign.ledger import OPEN, RECORDED, VOIDED, Ledger
+from probewise.campaign.numbers import Numbers, numbers
+from probewise.campaign.records import Record
+from probewise.campaign.replay import Trail
+from probewise.campaign.status import Status
+from probewise.measurements import Measurements
+
+if TYPE_CHECKING:
+    from probewise.campaign.campaign import Campaign
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A campaign at one moment."""
+
+    name: str
+    """Of its file or database."""
+    ledger: Ledger
+    trail: Trail
+    status: Status
+    records: tuple[Record, ...]
+    rounds: tuple[Measurements, ...]
+    """Those that the algorithm was told."""
+    standings: tuple[Standing, ...]
+    """After each of them."""
+    numbers: Numbers
+    adequacy: Adequacy
+
+    @property
+    def charter(self) -> Charter:
+        """What the campaign is about."""
+        return self.ledger.charter
+
+    @property
+    def labels(self) -> list[int]:
+        """Numbers of the rounds that the algorithm was told."""
+        return [sheet.number for sheet in self.trail.sheets]
+
+    @property
+    def declared(self) -> bool:
+        """Whether an item is declared the best and the records still lead to it."""
+        return self.trail.answer is not None and self.ledger.declared == self.trail.answer
+
+    @property
+    def certified(self) -> bool:
+        """Whether that may be believed: a proven algorithm, and data that do not contradict the assumptions."""
+        return self.declared and self.adequacy.certifies and self.charter.algorithm.proven
+
+    def rows(self) -> dict[str, int]:
+        """How many rows were asked for, and what became of them."""
+        sheets = self.ledger.sheets
+        states = np.concatenate([np.zeros(0, np.int8), *(sheet.states for sheet in sheets)])
+        missing = sum(int((sheet.states == OPEN).sum()) for sheet in sheets if sheet.closed is not None)
+        return {
+            "planned": sum(sheet.probes.size for sheet in sheets if sheet.planned),
+            "unplanned": sum(sheet.probes.size for sheet in sheets if not sheet.planned),
+            "recorded": int((states == RECORDED).sum()),
+            "voided": int((states == VOIDED).sum()),
+            "corrected": sum(record.kind == "corrected" for record in self.records),
+            "missing": missing,
+            "waiting": int((states == OPEN).sum()) - missing,
+        }
+
+
+def view(campaign: Campaign, name: str) -> View:
+    """Everything about a campaign as it is now."""
+    trail, ledger = campaign.trail, campaign.ledger
+    charter, n = ledger.charter, ledger.charter.problem.n_probes
+    rounds = tuple(sheet.measurements(n) for sheet in trail.sheets)
+    problem, goal, algorithm = charter.problem, charter.goal, charter.algorithm
+    standings = tuple(algorithm.standing(problem, goal, state) for state in trail.states[1:])
+    labels = [sheet.number for sheet in trail.sheets]
+    found = numbers(problem, goal, rounds, standings, answer=trail.answer, labels=labels)
+    # a confirmation after the decision, which the algorithm never hears of, counts here
+    every = [sheet.measurements(n) for sheet in ledger.sheets if sheet.complete]
+    adequacy = check_adequacy(problem, goal, every, leader=found.leader)
+    return View(name, ledger, trail, campaign.status(), campaign.records, rounds, standings, found, adequacy)

@@ -1,0 +1,275 @@
+from __future__ import annotations
+
+import json
+import re
+import runpy
+import shutil
+import subprocess
+import sys
+from html import unescape
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import probewise as pw
+from probewise.campaign import Campaign, Memory, Storage
+from probewise.campaign.page import number, table, tag
+from probewise.campaign.report import report
+
+VOID = {"meta"}
+NASTY = "<script>alert('x')</script>\"&amp;'<img src=x onerror=y>"
+
+
+class Page(HTMLParser):
+    """A page as a browser reads it: every tag must be closed, in order."""
+
+    def __init__(self, text: str) -> None:
+        HTMLParser.__init__(self)
+        self.stack: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: dict[str, list[str]] = {}
+        self.feed(text)
+        assert self.stack == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.stack.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.stack.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.setdefault(self.stack[-1] if self.stack else "", []).append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(part) for name, part in self.texts.items() if name != "style")
+
+    def of(self, tag: str) -> list[str]:
+        return self.texts.get(tag, [])
+
+
+def campaign(
+    place: Storage | Path,
+    *,
+    rounds: int = 99,
+    epsilon: float = 0.0,
+    bend: float = 0.0,
+    names: str = "{}",
+    items: int = 8,
+) -> Campaign:
+    """A laboratory that works for so many rounds, or until an item is declared."""
+    rng = np.random.default_rng(1)
+    probes = np.column_stack([np.ones(9), rng.uniform(-1, 1, (9, 2))])
+    wanted = np.column_stack([np.ones(items), rng.uniform(-1, 1, (items, 2))])
+    problem = pw.Problem(
+        probes,
+        wanted,
+        sigma=0.5,
+        probe_names=[names.format(f"p{i}") for i in range(9)],
+        item_names=[names.format(f"z{i}") for i in range(items)],
+        feature_names=[names.format(name) for name in ("one", "acid", "heat")],
+    )
+    mean = probes @ [20.0, 3.0, -2.0] + bend * rng.normal(size=9)
+    lab = Campaign.create(place, problem, pw.BestItem(epsilon=epsilon), seed=4, author=names.format("ada"))
+    index = {name: i for i, name in enumerate(problem.probe_names)}
+    for _ in range(rounds):
+        rows = lab.ask()
+        if not len(rows):
+            break
+        lab.tell(rows.filled([mean[index[probe]] + 0.5 * rng.normal() for probe in rows["probe"]]))
+    return lab
+
+
+@pytest.fixture(scope="module")
+def decided(tmp_path_factory: pytest.TempPathFactory) -> tuple[Campaign, Path, str]:
+    path = tmp_path_factory.mktemp("report") / "campaign.db"
+    lab = campaign(path)
+    assert lab.status().item is not None
+    lab.report(path.with_suffix(".html"))
+    return lab, path, path.with_suffix(".html").read_text("utf-8")
+
+
+def test_the_decision_stands_at_the_top(decided: tuple[Campaign, Path, str]) -> None:
+    lab, _, text = decided
+    item, page = lab.status().item, Page(text)
+    assert page.of("h1") == [f"{item} is the best of 8 items, with confidence 95 %."]
+    assert page.of("title")[0] == page.of("h1")[0]
+    assert f"{item} is estimated " in page.text
+    assert "all other items are ruled out" in page.text
+    assert [*page.of("h2")] == ["Ranking", "Evidence", "Check of the model", "Assumptions", "Journal", "Replay"]
+
+
+def test_every_item_and_record_is_there(decided: tuple[Campaign, Path, str]) -> None:
+    lab, _, text = decided
+    page, cells = Page(text), Page(text).of("td")
+    assert {f"z{i}" for i in range(8)} <= set(cells)
+    assert all(record.digest[:10] in page.of("code") for record in lab.records)
+    assert lab.records[-1].digest in page.of("code")
+    assert f"{lab.status().measurements:,}" in page.of("dd")
+    assert "probewise 0.1.0" in page.text
+    assert "σ = 0.5" in page.text
+    assert sum(cell.startswith("ruled out in round ") for cell in cells) == 7
+
+
+def test_the_same_records_give_the_same_file(decided: tuple[Campaign, Path, str]) -> None:
+    _, path, text = decided
+    assert report(Campaign.open(path)) == text
+
+
+def test_nothing_is_loaded(decided: tuple[Campaign, Path, str]) -> None:
+    _, _, text = decided
+    page = Page(text)
+    assert {name for name, _ in page.tags} & {"script", "link", "img", "iframe", "object", "embed", "base"} == set()
+    assert all((of.get("href") or "#").startswith("#") for _, of in page.tags)
+    assert not any(key.startswith("on") or key == "src" for _, of in page.tags for key in of)
+    assert re.search(r"https?://|url\(|@import|//[a-z]", text) is None
+    policy = next(of["content"] for name, of in page.tags if of.get("http-equiv") == "Content-Security-Policy")
+    assert policy == "default-src 'none'; style-src 'unsafe-inline'"
+
+
+def test_links_lead_somewhere(decided: tuple[Campaign, Path, str]) -> None:
+    page = Page(decided[2])
+    ids = {of["id"] for _, of in page.tags if "id" in of}
+    links = [of["href"] for name, of in page.tags if name == "a"]
+    assert len(links) == 6
+    assert {str(link)[1:] for link in links} <= ids
+
+
+def script_of(text: str) -> str:
+    found = re.search(r"<pre><code>(.*?)</code></pre>", text, flags=re.S)
+    assert found is not None
+    return unescape(found[1])
+
+
+def test_the_script_replays_the_decision(
+    decided: tuple[Campaign, Path, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lab, _, text = decided
+    status, script = lab.status(), tmp_path / "replay.py"
+    script.write_text(script_of(text), "utf-8")
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.endswith(f"{status.measurements} measurements: {status.item}\n")
+    lab.export(tmp_path / "journal.jsonl")
+    monkeypatch.setattr(sys, "argv", ["replay.py", str(tmp_path / "journal.jsonl")])
+    runpy.run_path(str(script))
+    assert capsys.readouterr().out == done.stdout
+    changed = tmp_path / "changed.py"
+    changed.write_text(script.read_text("utf-8").replace(f"assert answer == '{status.item}'", "assert answer == 'z?'"))
+    with pytest.raises(AssertionError, match="another answer"):
+        runpy.run_path(str(changed))
+    campaign(tmp_path / "other.db", rounds=1)
+    monkeypatch.setattr(sys, "argv", ["replay.py", str(tmp_path / "other.db")])
+    with pytest.raises(AssertionError, match="other records"):
+        runpy.run_path(str(script))
+
+
+def test_names_are_escaped_everywhere() -> None:
+    lab = campaign(Memory(), rounds=2, names="{}" + NASTY)
+    rows = lab.ask()
+    lab.void(rows["measurement"][0], reason=NASTY)
+    lab.note(NASTY)
+    text = report(lab)
+    page = Page(text)
+    assert {name for name, _ in page.tags} & {"script", "img"} == set()
+    assert f"z0{NASTY}" in page.of("td")
+    assert "<script>" not in text
+    assert not any(key == "onerror" for _, of in page.tags for key in of)
+    compile(script_of(text), "replay.py", "exec")
+
+
+@pytest.mark.parametrize(
+    ("options", "headline", "badge"),
+    [
+        ({"rounds": 0}, "Nothing has been measured yet.", "Undecided"),
+        ({"rounds": 1}, "leads, but 4 other items of 8 may still be the best.", "Undecided"),
+        ({"epsilon": 1.5}, "is within 1.5 of the best of 8 items, with confidence 95 %.", "Decided"),
+        ({"bend": 2.0}, "came out first, but the data contradict the assumptions.", "Not certified"),
+    ],
+)
+def test_what_is_missing_is_said_at_the_top(options: dict[str, float], headline: str, badge: str) -> None:
+    page = Page(report(campaign(Memory(), **options)))  # type: ignore[arg-type]
+    assert page.of("h1")[0].endswith(headline)
+    assert page.of("span")[0] == badge
+
+
+def test_an_inadequate_model_says_what_to_do() -> None:
+    page = Page(report(campaign(Memory(), bend=2.0)))
+    alert = page.of("li")[0]
+    assert "The model misses the probes by about" in alert
+    assert "Add features that explain the worst probes" in alert
+    assert "inadequate" in page.of("span")
+
+
+def test_a_forecast_is_shown_while_undecided() -> None:
+    lab = campaign(Memory(), rounds=2)
+    forecast = lab.status().forecast
+    if forecast is None:
+        pytest.skip("this algorithm makes no forecast")
+    assert "Forecast: about" in Page(report(lab)).text
+
+
+def test_long_lists_are_cut_with_a_count() -> None:
+    lab = campaign(Memory(), rounds=2, items=2000)
+    for day in range(320):
+        lab.note(f"day {day}")
+    text = report(lab)
+    page = Page(text)
+    assert "… 1,980 more, down to" in page.text
+    assert "The 1,975 items between" in page.of("summary")
+    shown = text[: text.index("<summary>")]
+    assert shown.count("<tr") == 1 + 25
+    assert len(set(page.of("td")) & {f"z{i}" for i in range(2000)}) == 2000
+    more = len(lab.records) - 300
+    assert f"{more} more records; export the journal to read them" in page.of("td")
+    assert "day 60" not in page.of("td")
+    assert "day 319" in page.of("td")
+
+
+def test_a_report_needs_a_place_to_go(decided: tuple[Campaign, Path, str], tmp_path: Path) -> None:
+    with pytest.raises(pw.ProbewiseError, match=r"cannot be written to .*nowhere.*choose another name"):
+        decided[0].report(tmp_path / "nowhere" / "report.html")
+
+
+def test_pieces_of_html() -> None:
+    assert str(tag("p", "a < b", class_="x")) == '<p class="x">a &lt; b</p>'
+    assert "<td>&lt;i&gt;</td>" in str(table(["a"], [["<i>"]], kinds="-"))
+    assert number(-1234.5, 1) == "−1,234.5"
+    assert number(-0.0001, 2) == "0.00"
+    assert number(float("nan")) == "–"
+
+
+CHROMIUM = shutil.which("chromium")
+
+
+def requested(page: Path, *options: str) -> list[str]:
+    """What a page asks for in a browser that reaches nobody; the browser's own requests have no origin."""
+    quiet = ("--disable-background-networking", "--disable-component-update", "--disable-sync", "--no-first-run")
+    log = page.with_suffix(".netlog")
+    command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", *quiet, f"--log-net-log={log}"]
+    command += [f"--user-data-dir={page.parent / 'profile'}", "--host-resolver-rules=MAP * ~NOTFOUND", *options]
+    subprocess.run([*command, page.as_uri()], capture_output=True, timeout=120, check=True)
+    events = [event.get("params", {}) for event in json.loads(log.read_text())["events"]]
+    return [of["url"] for of in events if "url" in of and of.get("initiator", "not an origin") != "not an origin"]
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="needs the browser chromium")
+def test_a_browser_shows_and_prints_it_without_a_request(decided: tuple[Campaign, Path, str], tmp_path: Path) -> None:
+    page, picture, paper = tmp_path / "report.html", tmp_path / "page.png", tmp_path / "page.pdf"
+    page.write_text(decided[2], "utf-8")
+    assert requested(page, f"--screenshot={picture}", "--window-size=1100,2400") == []
+    assert requested(page, f"--print-to-pdf={paper}") == []
+    assert picture.stat().st_size > 50_000
+    assert paper.read_bytes().startswith(b"%PDF")
+    page.write_text('<!DOCTYPE html><img src="http://example.org/x.png">')
+    assert requested(page, f"--screenshot={picture}") == ["http://example.org/x.png"]

@@ -6,7 +6,7 @@ from probewise.campaign.records import KINDS, Record
 from probewise.campaign.replay import Trail, replay
 from probewise.campaign.rows import Rows
 from probewise.campaign.status import ItemStatus, Status
-from probewise.campaign.storage import Memory, Storage, storage
+from probewise.campaign.storage import Memory, Storage, storage_at
 from probewise.campaign.told import Told
 
 __all__ = [
@@ -23,5 +23,5 @@ __all__ = [
     "Told",
     "Trail",
     "replay",
-    "storage",
+    "storage_at",
 ]

@@ -20,7 +20,7 @@ from probewise.campaign.records import Record
 from probewise.campaign.replay import Trail, replay
 from probewise.campaign.rows import Rows, all_rows, no_rows, open_rows
 from probewise.campaign.status import Status, status
-from probewise.campaign.storage import Storage, storage
+from probewise.campaign.storage import Storage, storage_at
 from probewise.campaign.told import Proposal, Told, recorded, unplanned
 from probewise.errors import InvalidCampaign, InvalidRows, StorageConflict
 from probewise.estimate import least_squares
@@ -65,7 +65,7 @@ class Campaign:
         ``probe_columns`` is a table with one row per probe that is shown on every sheet, by default the features;
         ``outcome_range`` (low, high) refuses outcomes outside.
         """
-        store = storage(path)
+        store = storage_at(path)
         charter = Charter(
             problem,
             goal or BestItem(),
@@ -87,7 +87,7 @@ class Campaign:
     @classmethod
     def open(cls, path: str | Path | Storage, *, author: str | None = None) -> Campaign:
         """Go on with a campaign; its records are read and checked against their digests."""
-        store = storage(path)
+        store = storage_at(path)
         lines = store.read()
         if not lines:
             raise InvalidCampaign(f"there is no campaign in {store.name}; create one, or check the name.")
@@ -118,8 +118,8 @@ class Campaign:
 
     @property
     def problem(self) -> Problem:
-        """What can be measured and what may be recommended."""
-        return self._ledger.charter.problem
+        """What can be measured, with the stock of now, and what may be recommended."""
+        return self._ledger.problem
 
     @property
     def goal(self) -> BestItem:
@@ -242,7 +242,7 @@ class Campaign:
         """Write every row with its outcome and state (.csv), or the journal (.jsonl, which opens as a campaign)."""
         path = Path(path)
         if path.suffix.casefold() == ".jsonl":
-            copy = storage(path)
+            copy = storage_at(path)
             for record in self.records:
                 copy.append(record.line, after=record.seq - 1)
             return
@@ -280,7 +280,7 @@ class Campaign:
         if ledger.waiting is not None or trail.answer is not None:
             return None
         charter, number = ledger.charter, len(ledger.sheets) + 1
-        counts = charter.algorithm.ask(charter.problem, charter.goal, trail.state, _stream(charter, number, 0))
+        counts = charter.algorithm.ask(ledger.problem, charter.goal, trail.state, _stream(charter, number, 0))
         probes = np.repeat(np.arange(counts.size), counts)
         _stream(charter, number, 1).shuffle(probes)  # the order of measuring must not follow the probes
         return "asked", {"round": number, "probes": probes.tolist()}

@@ -14,6 +14,7 @@ from probewise.campaign.records import Record
 from probewise.coordinates import Array
 from probewise.errors import InvalidCampaign
 from probewise.measurements import Measurements
+from probewise.problem import Problem
 
 OPEN, RECORDED, VOIDED = 0, 1, 2
 """States of a row."""
@@ -49,6 +50,8 @@ class Sheet:
     """(k,): OPEN, RECORDED or VOIDED."""
     planned: bool
     """False for a round that the laboratory chose by itself."""
+    problem: Problem
+    """The problem when the round began, with the stock of that time."""
     closed: str | None = None
     """Why the rows that are missing are not waited for."""
 
@@ -86,6 +89,8 @@ class Ledger:
 
     charter: Charter
     """What it is about."""
+    problem: Problem
+    """As in the charter, with the stock of now."""
     last: Record
     """The last record; its digest stands for all of them."""
     sheets: tuple[Sheet, ...] = ()
@@ -94,8 +99,6 @@ class Ledger:
     """Outcomes that were corrected or voided since."""
     reasons: Mapping[Place, str] = field(default_factory=dict)
     """Why a row was voided or corrected last."""
-    stock: Mapping[str, int | None] = field(default_factory=dict)
-    """Probes of which the stock has changed: how often each can be measured in all, None if without limit."""
     declared: int | None = None
     """The item that was declared the best and not withdrawn."""
     declaration: Record | None = None
@@ -108,7 +111,8 @@ class Ledger:
         """After the first record."""
         if record.kind != "created":
             raise InvalidCampaign(f"a journal begins with a record 'created', got '{record.kind}'.")
-        return cls(Charter.from_json(record.body), record)
+        charter = Charter.from_json(record.body)
+        return cls(charter, charter.problem, record)
 
     def after(self, record: Record) -> Ledger:
         """After one more record."""
@@ -171,7 +175,7 @@ def _places(ids: list[str]) -> list[Place]:
 def _asked(ledger: Ledger, record: Record) -> Ledger:
     probes = np.array(record.body["probes"], dtype=np.int64)
     empty = np.full(probes.size, np.nan)
-    sheet = Sheet(record.body["round"], probes, empty, np.zeros(probes.size, dtype=np.int8), True)
+    sheet = Sheet(record.body["round"], probes, empty, np.zeros(probes.size, dtype=np.int8), True, ledger.problem)
     return replace(ledger, sheets=(*ledger.sheets, sheet))
 
 
@@ -182,7 +186,9 @@ def _recorded(ledger: Ledger, record: Record) -> Ledger:
 def _unplanned(ledger: Ledger, record: Record) -> Ledger:
     probes = np.array(record.body["probes"], dtype=np.int64)
     outcomes = np.array(record.body["outcomes"], dtype=np.float64)
-    sheet = Sheet(record.body["round"], probes, outcomes, np.full(probes.size, RECORDED, dtype=np.int8), False)
+    sheet = Sheet(
+        record.body["round"], probes, outcomes, np.full(probes.size, RECORDED, dtype=np.int8), False, ledger.problem
+    )
     return replace(ledger, sheets=(*ledger.sheets, sheet))
 
 
@@ -203,7 +209,10 @@ def _closed(ledger: Ledger, record: Record) -> Ledger:
 
 
 def _stocked(ledger: Ledger, record: Record) -> Ledger:
-    return replace(ledger, stock={**ledger.stock, record.body["probe"]: record.body["stock"]})
+    stock = ledger.problem.stock.copy()
+    limit = record.body["stock"]
+    stock[ledger.problem.probe_names.index(record.body["probe"])] = np.inf if limit is None else limit
+    return replace(ledger, problem=replace(ledger.problem, stock=stock))
 
 
 def _decided(ledger: Ledger, record: Record) -> Ledger:

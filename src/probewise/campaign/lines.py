@@ -68,6 +68,8 @@ class Lines(Storage):
             file.write(f"{header}{line}\n".encode())
             file.flush()
             os.fsync(file.fileno())
+            if not whole:
+                _keep_name(self.path)
 
     def _schema(self, whole: bytes) -> int:
         """The schema that the first line names; that of a file without any line is this one."""
@@ -98,6 +100,7 @@ class Lines(Storage):
                 new.flush()
                 os.fsync(new.fileno())
             draft.replace(self.path)
+            _keep_name(self.path)
 
     @contextmanager
     def _locked(self) -> Iterator[BinaryIO]:
@@ -141,17 +144,24 @@ try:
 except ImportError:  # Windows
     import msvcrt
 
+    _FAR = 1 << 60  # a lock keeps others from reading what it covers, so it covers nothing
+
     def _taken(file: BinaryIO) -> bool:
         try:
-            file.seek(0)
+            file.seek(_FAR)
             msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
         except OSError:
             return False
+        finally:
+            file.seek(0)
         return True
 
     def _release(file: BinaryIO) -> None:
-        file.seek(0)
+        file.seek(_FAR)
         msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)  # type: ignore[attr-defined]
+
+    def _keep_name(path: Path) -> None:
+        """Nothing: here the name is as safe as the content."""
 else:
 
     def _taken(file: BinaryIO) -> bool:
@@ -163,3 +173,11 @@ else:
 
     def _release(file: BinaryIO) -> None:
         fcntl.flock(file, fcntl.LOCK_UN)
+
+    def _keep_name(path: Path) -> None:
+        """Let the name of a new file survive a crash, as its content does."""
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

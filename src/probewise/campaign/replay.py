@@ -48,7 +48,7 @@ def replay(ledger: Ledger, known: Trail | None = None) -> Trail:
     for sheet in due[len(told) :]:
         if algorithm.answer(problem, goal, states[-1]) is not None:
             break
-        states.append(algorithm.tell(problem, goal, states[-1], sheet.measurements(problem.n_probes)))
+        states.append(algorithm.tell(sheet.problem, goal, states[-1], sheet.measurements(problem.n_probes)))
         told.append(sheet)
     return Trail(charter, tuple(told), tuple(states))
 

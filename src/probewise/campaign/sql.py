@@ -148,7 +148,7 @@ def server(url: str) -> Tables:
         engine = sa.create_engine(parsed, poolclass=sa.NullPool)
     except ImportError:
         raise MissingExtra("a campaign on PostgreSQL needs psycopg; install probewise[postgresql].") from None
-    except SQLAlchemyError as error:
+    except (SQLAlchemyError, ValueError) as error:
         raise InvalidCampaign(f"'{address}' is no URL of a database ({_reason(error)}).") from None
     return Tables(engine, parsed.render_as_string(hide_password=True), campaign or "campaign", None)
 
@@ -169,7 +169,7 @@ def _version(connection: sa.Connection) -> int:
     return int(connection.execute(sa.select(_VERSION.c.version)).scalar_one())
 
 
-def _reason(error: SQLAlchemyError) -> str:
+def _reason(error: Exception) -> str:
     """The first line of what the driver said."""
     cause = error.orig if isinstance(error, DatabaseError) and error.orig is not None else error
     return str(cause).partition("\n")[0].rstrip(".")

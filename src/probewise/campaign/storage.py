@@ -82,7 +82,7 @@ def back_up(path: Path, schema: int) -> Path:
     return path.with_name(f"{path.name}.schema-{schema}.{datetime.now(UTC):%Y%m%d-%H%M%S-%f}")
 
 
-def storage(place: str | Path | Storage) -> Storage:
+def storage_at(place: str | Path | Storage) -> Storage:
     """A URL of a database, a file of JSON lines (.jsonl), or else a file of SQLite."""
     if isinstance(place, Storage):
         return place

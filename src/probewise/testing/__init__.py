@@ -1,6 +1,7 @@
-"""Contracts that an algorithm or a solver of one's own can be checked against."""
+"""Contracts that an algorithm, a solver or a storage of one's own can be checked against."""
 
 from probewise.testing.algorithms import CHECKS, check_algorithm, check_scale, informed
 from probewise.testing.solvers import check_solver
+from probewise.testing.storage import check_storage
 
-__all__ = ["CHECKS", "check_algorithm", "check_scale", "check_solver", "informed"]
+__all__ = ["CHECKS", "check_algorithm", "check_scale", "check_solver", "check_storage", "informed"]

@@ -7,7 +7,7 @@ import pytest
 
 import probewise as pw
 from probewise.algorithms.base import Standing
-from probewise.campaign.numbers import Numbers, figures, numbers
+from probewise.campaign.numbers import Numbers, figures, lead_by_round, numbers
 from probewise.confidence import mixture_width
 from probewise.measurements import Measurements
 
@@ -69,6 +69,17 @@ def test_estimates_are_pooled_over_rounds_and_exact_without_noise() -> None:
     first = [1.0 / pw.least_squares(PROBES, r).variance(ITEMS[3:]) for r in rounds]
     width = mixture_width(first[0] + first[1], 5.0 * first[0], 0.05 / 4)
     assert now.items[3].high - now.items[3].estimate == pytest.approx(width[0])
+
+
+def test_the_lead_by_round_ends_where_the_numbers_are() -> None:
+    rng = np.random.default_rng(8)
+    rounds = [measured(rng, counts) for counts in ([3, 0, 0], [2, 1, 1], [1, 5, 0], [0, 0, 4])]
+    values, widths = lead_by_round(PROBLEM, pw.BestItem(), rounds, (0, 2))
+    assert math.isnan(values[0])
+    assert math.isinf(widths[0])
+    for count in range(2, 5):
+        now = numbers(PROBLEM, pw.BestItem(), rounds[:count], [standing(0, 1, 2, 3)] * count).items[2]
+        assert (values[count - 1], widths[count - 1]) == pytest.approx((now.behind, now.most - now.behind))
 
 
 def test_levels_that_are_not_measured_give_way_to_differences() -> None:

@@ -131,9 +131,13 @@ def lead_by_round(
     fits = tuple(least_squares(problem.probes, round, sigma=scale) for round in rounds)
     one, other = problem.items[pair[0]], problem.items[pair[1]]
     rows, sizes = (one - other)[None], (np.abs(one) + np.abs(other))[None]
-    alpha = _pair_share(problem, goal)
-    spans = [_spans(Pooled(fits[: k + 1]), rows, sizes, alpha) for k in range(len(fits))]
-    return [float(span.value[0]) for span in spans], [float(span.width[0]) for span in spans]
+    sums, first, values, widths = Sums(np.zeros(1), np.zeros(1)), np.zeros(1), [], []
+    for fit in fits:
+        sums = sums + Pooled((fit,)).sums(rows, sizes)
+        first = np.where(first > 0, first, sums.precision)
+        values.append(float(sums.mean[0]))
+        widths.append(float(mixture_width(sums.precision, SCALE * first, _pair_share(problem, goal))[0]))
+    return values, widths
 
 
 @dataclass(frozen=True, eq=False)

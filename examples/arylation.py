@@ -1,0 +1,119 @@
+"""Direct arylation: a model that does not hold, and a tool that says so.
+
+The table has the yield of all 1728 combinations of 4 bases, 12 ligands, 4 solvents, 3 concentrations and 3
+temperatures. Main effects explain 60 % of its variance: which ligand is good depends on base and solvent. The
+laboratory is made up from the table: a run gives the recorded yield of that combination plus normal noise of standard
+deviation 2, so that what the model misses is there in every replicate.
+
+    python examples/arylation.py [picture.png]
+"""
+
+from __future__ import annotations
+
+import sys
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import probewise as pw
+from probewise import data, figures
+from probewise.adequacy import Adequacy, check_adequacy
+from probewise.measurements import Measurements
+from probewise.tables import Labelled, Table
+
+NOISE = 2.0
+GOAL = pw.BestItem(delta=0.05)
+FACTORS = ("Base", "Ligand", "Solvent", "Concentration", "Temp_C")
+
+runs = data.arylation()
+yields = runs.numbers("yield")
+levels = {factor: runs.text(factor) for factor in FACTORS}
+names = [", ".join(cells) for cells in zip(*levels.values(), strict=True)]
+
+
+def pairs_of_factors() -> Labelled:
+    """One feature per pair of levels of two factors."""
+    cells = {
+        f"{a} and {b}": [f"{u}, {v}" for u, v in zip(levels[a], levels[b], strict=True)]
+        for a, b in combinations(FACTORS, 2)
+    }
+    return data.indicators(Table("pairs", tuple(cells), tuple(cells.values())), *cells)
+
+
+def problem(features: Labelled) -> pw.Problem:
+    """Every combination may be measured, and every one recommended."""
+    return pw.Problem(features.values, sigma=NOISE, probe_names=names, feature_names=features.features)
+
+
+def judge(title: str, search: pw.Problem, rounds: list[Measurements], item: int | None = None) -> Adequacy:
+    """Whether the data allow a decision under the model, with the evidence."""
+    fitted = search.probes @ np.linalg.lstsq(search.probes, yields)[0]
+    place = 1 + int((yields > yields[fitted.argmax()]).sum())
+    print(f"{title}: {search.coordinates.rank} free numbers, R² {1 - np.var(yields - fitted) / np.var(yields):.2f};")
+    print(f"  its best, fitted to the whole table, is number {place} on record.")
+    check = check_adequacy(search, GOAL, rounds, leader=item)
+    print(f"  {check.verdict}: {check.fit.found}")
+    print(f"  {check.fit.advice}")
+    return check
+
+
+def main() -> None:
+    """Search as if main effects were all, then ask the data whether they are."""
+    print(f"Best on record: {names[yields.argmax()]}, {yields.max():.0f} %.")
+    search = problem(data.indicators(runs, *FACTORS))
+    lab = data.recorded(yields, sd=NOISE, seed=0)
+    result = pw.identify(search, GOAL, measure=lab.measure, algorithm=pw.Sage(scale=1.0), seed=0)
+    assert result.item is not None
+    place = 1 + int((yields > yields[result.item]).sum())
+    print(f"Believing the model, Sage takes {result.measurements} runs and recommends {result.item_name}:")
+    print(f"  number {place} on record with {yields[result.item]:.0f} %. It must not be certified:")
+    rounds = [round.measurements for round in result.history]
+    check = judge("Main effects", search, rounds, result.item)
+    judge("The same runs, with pairs of factors", problem(pairs_of_factors()), rounds)
+    if len(sys.argv) > 1:
+        figures.save(picture(search, sum(rounds, Measurements.empty(len(names))), check), Path(sys.argv[1]))
+
+
+def picture(search: pw.Problem, measured: Measurements, check: Adequacy) -> Any:
+    """Means of the measured combinations against the model, and where a ligand is good."""
+    fit = pw.least_squares(search.probes, measured, sigma=search.sigma)
+    index = np.flatnonzero(measured.count)
+    with figures.style():
+        figure = figures.blank(9.6, 4.2)
+        left, right = figure.subplots(1, 2, width_ratios=(1.0, 1.05))
+        left.axline((20, 20), slope=1, color=figures.FAINT, lw=0.8)
+        expected, mean = fit.mean(search.probes[index]), measured.mean[index]
+        spread = NOISE / np.sqrt(measured.count[index])
+        left.errorbar(expected, mean, 2 * spread, fmt="o", ms=3.4, lw=0.8, color=figures.ORACLE, alpha=0.7, mew=0)
+        left.set(xlabel="yield by main effects (%)", ylabel="mean of the replicates (%), ± 2 standard errors")
+        left.set_title(f"The model is off by about {check.misfit:.0f}, the noise is {NOISE:.0f}")
+        draw_ligands(right)
+    return figure
+
+
+def draw_ligands(axes: Any) -> None:
+    """Mean yield of each ligand with each base: the order of ligands changes from column to column."""
+    ligands, bases = (list(dict.fromkeys(levels[factor])) for factor in ("Ligand", "Base"))
+    cells = [[yields[both(ligand, base)].mean() for base in bases] for ligand in ligands]
+    grid = np.array(cells)
+    order = np.argsort(-grid.mean(axis=1))
+    axes.imshow(grid[order], cmap="Blues", aspect="auto", vmin=0)
+    for (row, column), value in np.ndenumerate(grid[order]):
+        colour = "white" if value > 40 else figures.INK
+        axes.text(column, row, f"{value:.0f}", ha="center", va="center", fontsize=8.5, color=colour)
+    axes.set_yticks(range(len(ligands)), [ligands[i] for i in order], fontsize=8)
+    axes.set_xticks(range(len(bases)), [base.replace(" ", "\n") for base in bases], fontsize=8.5)
+    axes.tick_params(length=0)
+    axes.spines[["left", "bottom"]].set_visible(False)
+    axes.set_title("Mean yield (%) of each ligand with each base")
+
+
+def both(ligand: str, base: str) -> Any:
+    """Runs with this ligand and this base."""
+    return (np.array(levels["Ligand"]) == ligand) & (np.array(levels["Base"]) == base)
+
+
+if __name__ == "__main__":
+    main()

@@ -10,19 +10,21 @@ import probewise as pw
 from probewise.algorithms.prior import _closeness
 from probewise.algorithms.sage import coarse
 from probewise.confidence import log_evidence
+from probewise.design import remembering
 from probewise.run import loop
 from probewise.simulation import LinearEnvironment
 
 
 def run(problem, theta, algorithm, goal=None, seed=0, noise="gaussian"):
     environment = LinearEnvironment(problem, theta, noise)
-    return loop(
-        problem,
-        goal or pw.BestItem(),
-        algorithm,
-        observe=lambda counts, step: environment.draw(counts, np.random.default_rng([seed, step])),
-        stream=lambda step: np.random.default_rng([seed, step, 1]),
-    )
+    with remembering(keep=True):
+        return loop(
+            problem,
+            goal or pw.BestItem(),
+            algorithm,
+            observe=lambda counts, step: environment.draw(counts, np.random.default_rng([seed, step])),
+            stream=lambda step: np.random.default_rng([seed, step, 1]),
+        )
 
 
 @pytest.mark.parametrize(
@@ -168,7 +170,7 @@ def test_planning_is_left_to_ask(monkeypatch):
     algorithm, goal = pw.Sage(), pw.BestItem()
     state = algorithm.init(problem, goal)
     measurements = environment.draw(algorithm.ask(problem, goal, state, rng), rng)
-    monkeypatch.setattr("probewise.algorithms.sage.plan", None)
+    monkeypatch.setattr("probewise.algorithms.planning.plan", None)
     state = algorithm.tell(problem, goal, state, measurements)
     assert algorithm.standing(problem, goal, state).progress > 0
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from probewise.algorithms import Algorithm, Sage
 from probewise.algorithms.base import Standing
+from probewise.design import remembering
 from probewise.errors import InvalidAlgorithm, InvalidGoal, InvalidMeasurements
 from probewise.estimate import least_squares
 from probewise.goal import BestItem
@@ -68,15 +69,16 @@ def identify(
         return Measurements.from_outcomes(problem.n_probes, indices, outcomes)
 
     entropy = np.random.SeedSequence(seed).entropy
-    return loop(
-        problem,
-        goal or BestItem(),
-        algorithm or Sage(),
-        observe=observe,
-        stream=lambda step: np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(step,))),
-        progress=progress,
-        budget=budget,
-    )
+    with remembering():
+        return loop(
+            problem,
+            goal or BestItem(),
+            algorithm or Sage(),
+            observe=observe,
+            stream=lambda step: np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(step,))),
+            progress=progress,
+            budget=budget,
+        )
 
 
 def loop(

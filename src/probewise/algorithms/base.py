@@ -64,6 +64,10 @@ class Algorithm(abc.ABC, Generic[S]):
     def answer(self, problem: Problem, goal: BestItem, state: S) -> int | None:
         """The item to recommend, or None while undecided."""
 
+    def take(self, problem: Problem, goal: BestItem, state: S, measurements: Measurements) -> S:
+        """The state after a round that somebody else planned; by default as after any other."""
+        return self.tell(problem, goal, state, measurements)
+
     def standing(self, problem: Problem, goal: BestItem, state: S) -> Standing:
         """How far it has come; by default it says only whether there is an answer."""
         answer = self.answer(problem, goal, state)

@@ -11,10 +11,12 @@ from probewise.coordinates import Array, coordinates
 from probewise.design import Directions, optimal_design, reduce_support
 from probewise.design.memory import remembered
 from probewise.design.solvers import frank_wolfe
-from probewise.errors import InvalidAlgorithm
+from probewise.errors import InvalidAlgorithm, NotIdentifiable, OutOfStock
 from probewise.problem import Problem
 from probewise.rounding import round_design
+from probewise.tables import named
 
+Counts = NDArray[np.int64]
 Solver = Literal["certified", "frank-wolfe"]
 _AUTHORS_ITERATIONS = 4999
 _frank_wolfe = remembered(frank_wolfe.solve)
@@ -29,17 +31,26 @@ class Plan(NamedTuple):
     """max_y y'A(w)⁻¹y, the largest variance after one measurement, with probes in units of their noise."""
 
 
-def plan(problem: Problem, directions: Directions, *, tol: float, solver: Solver = "certified") -> Plan:
-    """The design of least cost for ``directions``.
+def plan(
+    problem: Problem,
+    directions: Directions,
+    *,
+    tol: float,
+    solver: Solver = "certified",
+    among: NDArray[np.bool_] | None = None,
+) -> Plan:
+    """The design of least cost for ``directions``, on all probes or ``among`` (n,) some of them.
 
     "frank-wolfe" is the authors' code: up to 4999 steps, stopped by a clock, with the value before the last step,
     which is close to that of the weights but no bound on it.
     """
+    if among is not None and not among.all():
+        part = _certified(problem.scaled_probes[among], directions, problem.cost[among], tol)
+        weights = np.zeros(problem.n_probes)
+        weights[among] = part.weights
+        return Plan(weights, part.rho)
     if solver == "certified":
-        design = optimal_design(problem.scaled_probes, directions, cost=problem.cost, tol=tol)
-        weights = reduce_support(problem.scaled_probes, design.weights, cost=problem.cost)
-        # value = (cost·w) max_y y'A(w)⁻¹y is the same for both, whatever their scale
-        return Plan(weights, design.value / float(problem.cost @ weights))
+        return _certified(problem.scaled_probes, directions, problem.cost, tol)
     # shares of the cost: probes x_i/√c_i at unit cost, as in optimal_design
     space = coordinates(problem.scaled_probes / problem.cost[:, None] ** 0.5)
     trace = _frank_wolfe(space.probes, directions.mapped(space.transform), iterations=_AUTHORS_ITERATIONS)
@@ -48,7 +59,51 @@ def plan(problem: Problem, directions: Directions, *, tol: float, solver: Solver
     return Plan(weights, trace.last_value / float(problem.cost @ weights))
 
 
-def rounded(problem: Problem, weights: Array, n: int) -> NDArray[np.int64]:
+def _certified(probes: Array, directions: Directions, cost: Array, tol: float) -> Plan:
+    design = optimal_design(probes, directions, cost=cost, tol=tol)
+    weights = reduce_support(probes, design.weights, cost=cost)
+    # value = (cost·w) max_y y'A(w)⁻¹y is the same for both, whatever their scale
+    return Plan(weights, design.value / float(cost @ weights))
+
+
+def allocated(
+    problem: Problem, directions: Directions, n: int, room: Array, *, tol: float, replicates: int = 1
+) -> Counts:
+    """(n_probes,): ``n`` measurements by the design of least cost, none of a probe beyond its ``room`` (n_probes,).
+
+    What a probe has no room for goes to the others, by the best design among them; fewer than ``n``, or none at all,
+    where these cannot determine the directions. Where there is room, ``replicates`` at a time.
+    """
+    counts = np.zeros(problem.n_probes, dtype=np.int64)
+    while (left := n - int(counts.sum())) > 0 and (free := counts < room).any():
+        try:
+            weights = plan(problem, directions, tol=tol, among=free).weights
+        except NotIdentifiable:
+            break
+        more = replicates * _rounded(problem, weights, -(-left // replicates))
+        counts += np.minimum(more, room - counts).astype(np.int64)  # all of it, or one more probe is full
+    return counts
+
+
+def check_stock(problem: Problem, items: NDArray[np.int64], counts: Counts, room: Array) -> None:
+    """Refuse a round, limited by what is left of probes, that cannot compare all ``items`` with the first."""
+    if np.isinf(room).all():
+        return
+    first, others = items[0], items[1:]
+    lost = np.ones(others.size, dtype=np.bool_)
+    if counts.any():
+        rows, sizes = (problem.items[first] - problem.items[others], np.abs(problem.items[[first]]))
+        lost = ~coordinates(problem.scaled_probes[counts > 0]).is_inside(rows, sizes + np.abs(problem.items[others]))
+    if lost.any():
+        short = [problem.probe_names[i] for i in np.flatnonzero(counts >= room)]
+        raise OutOfStock(
+            f"too little is left of probes {named(short)} to compare items "
+            f"{named([problem.item_names[i] for i in others[lost]])} with '{problem.item_names[first]}'; "
+            "add to their stock or leave these items out."
+        )
+
+
+def _rounded(problem: Problem, weights: Array, n: int) -> Counts:
     """(n_probes,): ``n`` measurements by a design, even if it has more probes than that."""
     method: Literal["efficient", "regret"] = "efficient" if n >= np.count_nonzero(weights) else "regret"
     return round_design(weights, n, probes=problem.scaled_probes, method=method).counts

@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from probewise.algorithms.base import Algorithm, Counts, Standing
-from probewise.algorithms.planning import plan, rounded
+from probewise.algorithms.batches import Limits
+from probewise.algorithms.planning import allocated, check_stock
 from probewise.algorithms.prior import Items, Prior
 from probewise.confidence import log_evidence
 from probewise.coordinates import Array
@@ -31,7 +32,7 @@ class _Standing:
     prior: Prior
     """Scales and shares, fixed before the first round."""
     data: Measurements
-    """All measurements."""
+    """Measurements of all finished rounds."""
     pool: Pooled
     """The estimate of each round by itself."""
     alive: Items
@@ -40,6 +41,23 @@ class _Standing:
     """For each leader z: what all rounds say of z - z' for the items z' alive."""
     winner: int | None
     """The item found."""
+    open: _Open | None = None
+    """The round under way, if it takes several batches."""
+
+    @property
+    def told(self) -> Measurements:
+        """All measurements, those of the open round too."""
+        return self.data if self.open is None else self.data + self.open.data
+
+
+@dataclass(frozen=True, eq=False)
+class _Open:
+    """A round of which some batches have come: nothing is concluded from them before the last."""
+
+    since: _Standing
+    """What was known when the round began: it is planned by nothing else."""
+    data: Measurements
+    """Its measurements so far."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +77,12 @@ class Sage(Algorithm[_Standing]):
     """Rivals whose evidence is collected: the items with the highest estimates."""
     tol: float = 0.03
     """Certified relative gap of the designs."""
+    max_batch: int | None = None
+    """Measurements that can be made at once; a larger round is given out in batches."""
+    min_batch: int | None = None
+    """Measurements that a batch must have at least, as far as ``max_replicates`` and the stock allow."""
+    max_replicates: int | None = None
+    """Measurements of one probe in a batch at most."""
 
     name: ClassVar[str] = "sage"
     summary: ClassVar[str] = "Pools all rounds, designs for the current leader, rules items out by mixture evidence."
@@ -71,6 +95,12 @@ class Sage(Algorithm[_Standing]):
             raise InvalidAlgorithm(
                 f"scale and leaders must be positive, got {self.scale!r} and {self.leaders!r}; 20 and 8 are usual."
             )
+        self.limits  # noqa: B018  raises if they do not fit together
+
+    @property
+    def limits(self) -> Limits:
+        """Of a batch."""
+        return Limits(self.max_batch, self.min_batch, self.max_replicates)
 
     @property
     def proven(self) -> bool:
@@ -84,13 +114,36 @@ class Sage(Algorithm[_Standing]):
         return _Standing(prior, data, Pooled(), np.arange(problem.n_items), {}, winner)
 
     def ask(self, problem: Problem, goal: BestItem, state: _Standing, rng: np.random.Generator) -> Counts:
-        """The next round, by the design for what is least known."""
-        more = math.ceil((self.growth - 1.0) * state.data.n)
-        weights = plan(problem, self._directions(problem, goal, state), tol=self.tol).weights
-        return rounded(problem, weights, max(more, state.prior.size))
+        """The next batch of the open round, or of a new one, by the design for what is least known."""
+        start = state if state.open is None else state.open.since
+        came = np.zeros_like(state.data.count) if state.open is None else state.open.data.count
+        directions, room = self._directions(problem, goal, start), problem.stock - state.data.count
+        least = self.min_batch or 1
+        whole = allocated(problem, directions, max(self._size(start), int(came.sum()) + least), room, tol=self.tol)
+        counts = self.limits.batch(whole, came)
+        if counts.sum() < least:
+            left = np.minimum(room - came - counts, (self.max_replicates or np.inf) - counts)
+            counts = counts + allocated(problem, directions, least - int(counts.sum()), left, tol=self.tol)
+        check_stock(problem, start.alive, np.maximum(whole, came + counts), room)
+        return counts
 
     def tell(self, problem: Problem, goal: BestItem, state: _Standing, measurements: Measurements) -> _Standing:
-        """Add the evidence of a round and rule items out."""
+        """Add a batch of the open round; with the last one, add the evidence of the round and rule items out.
+
+        A batch beyond the limits is none of its own: a round that somebody else planned.
+        """
+        if not self.limits.split or not self.limits.allow(measurements.count):
+            return self.take(problem, goal, state, measurements)
+        start, data = (
+            (state, measurements) if state.open is None else (state.open.since, state.open.data + measurements)
+        )
+        used_up = (measurements.count > 0) & (state.data.count + data.count >= problem.stock)
+        if measurements.n > 0 and data.n < self._size(start) and not used_up.any():
+            return replace(state, open=_Open(start, data))
+        return self.take(problem, goal, replace(state, open=None), data)
+
+    def take(self, problem: Problem, goal: BestItem, state: _Standing, measurements: Measurements) -> _Standing:
+        """Add the evidence of a round, whoever planned it, and rule items out; an open round stays open."""
         pool = state.pool.plus(least_squares(problem.probes, measurements, sigma=problem.sigma))
         data = state.data + measurements
         theta = least_squares(problem.probes, data, sigma=problem.sigma).theta
@@ -113,6 +166,10 @@ class Sage(Algorithm[_Standing]):
             return Standing(remaining, state.winner, 0.0 if state.winner is None else 1.0)
         lead, width, _ = self._leads(problem, goal, state)
         return Standing(remaining, int(state.alive[0]), float(np.clip(lead / width, 0.0, 1.0).min() ** 2))
+
+    def _size(self, state: _Standing) -> int:
+        """Measurements of a round that begins now."""
+        return self.limits.size(max(math.ceil((self.growth - 1.0) * state.data.n), state.prior.size))
 
     def _evidence(self, problem: Problem, state: _Standing, leader: int, epsilon: float = 0.0) -> Array:
         """(k,): log of share × evidence for (leader - z')'θ > -epsilon, for items z' alive; -inf for the leader."""

@@ -13,9 +13,11 @@ from __future__ import annotations
 import sys
 from itertools import combinations
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from shared import run
 
 import probewise as pw
 from probewise import data, figures
@@ -47,33 +49,40 @@ def problem(features: Labelled) -> pw.Problem:
     return pw.Problem(features.values, sigma=NOISE, probe_names=names, feature_names=features.features)
 
 
-def judge(title: str, search: pw.Problem, rounds: list[Measurements], item: int | None = None) -> Adequacy:
-    """Whether the data allow a decision under the model, with the evidence."""
-    fitted = search.probes @ np.linalg.lstsq(search.probes, yields)[0]
-    place = 1 + int((yields > yields[fitted.argmax()]).sum())
-    print(f"{title}: {search.coordinates.rank} free numbers, R² {1 - np.var(yields - fitted) / np.var(yields):.2f};")
-    print(f"  its best, fitted to the whole table, is number {place} on record.")
-    check = check_adequacy(search, GOAL, rounds, leader=item)
-    print(f"  {check.verdict}: {check.fit.found}")
-    print(f"  {check.fit.advice}")
+def place(name: str) -> int:
+    """Where a combination stands on record."""
+    return 1 + int((yields > yields[names.index(name)]).sum())
+
+
+def judge(title: str, believed: pw.Problem, rounds: list[Measurements]) -> Adequacy:
+    """How well a model fits the whole table, which nobody knows beforehand, and what the data of the search say."""
+    fitted = believed.probes @ np.linalg.lstsq(believed.probes, yields)[0]
+    square = 1 - np.var(yields - fitted) / np.var(yields)
+    best = place(names[fitted.argmax()])
+    check = check_adequacy(believed, GOAL, rounds)
+    print(f"{title}: {believed.coordinates.rank} free numbers, R² {square:.2f}, best by the fit is number {best}.")
+    print(f"  Misfit about {check.misfit:.0f}, F = {check.fit.ratio:.0f}: {check.verdict}.")
     return check
 
 
 def main() -> None:
     """Search as if main effects were all, then ask the data whether they are."""
     print(f"Best on record: {names[yields.argmax()]}, {yields.max():.0f} %.")
-    search = problem(data.indicators(runs, *FACTORS))
     lab = data.recorded(yields, sd=NOISE, seed=0)
-    result = pw.identify(search, GOAL, measure=lab.measure, algorithm=pw.Sage(scale=1.0), seed=0)
-    assert result.item is not None
-    place = 1 + int((yields > yields[result.item]).sum())
-    print(f"Believing the model, Sage takes {result.measurements} runs and recommends {result.item_name}:")
-    print(f"  number {place} on record with {yields[result.item]:.0f} %. It must not be certified:")
+    with TemporaryDirectory() as folder:
+        believed = problem(data.indicators(runs, *FACTORS))
+        search = pw.Campaign.create(f"{folder}/arylation.db", believed, GOAL, pw.Sage(scale=1.0), seed=0)
+        status = run(search, lab, measurements="runs", items="combinations")
+        result = search.result()
+    print(status.sentence)
+    print(f"Certified: {status.item}. {status.leader} is number {place(status.leader)} on record.")
+    for warning in status.warnings:
+        print(f"  {warning}")
     rounds = [round.measurements for round in result.history]
-    check = judge("Main effects", search, rounds, result.item)
+    check = judge("Main effects", believed, rounds)
     judge("The same runs, with pairs of factors", problem(pairs_of_factors()), rounds)
     if len(sys.argv) > 1:
-        figures.save(picture(search, sum(rounds, Measurements.empty(len(names))), check), Path(sys.argv[1]))
+        figures.save(picture(believed, sum(rounds, Measurements.empty(len(names))), check), Path(sys.argv[1]))
 
 
 def picture(search: pw.Problem, measured: Measurements, check: Adequacy) -> Any:

@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from shared import run
 
 import probewise as pw
 from probewise import data, figures
@@ -41,20 +42,6 @@ def problem(sigma: float) -> pw.Problem:
     return pw.Problem(features.values, items, sigma=sigma, **named)
 
 
-def run_campaign(trial: pw.Problem, lab: data.Laboratory, path: Path) -> None:
-    """A campaign from its first to its last row."""
-    search = pw.Campaign.create(path, trial, pw.BestItem(0.05, epsilon=EPSILON), ALGORITHM, seed=0)
-    number = {name: i for i, name in enumerate(trial.probe_names)}
-    while len(rows := search.ask()):
-        search.tell(rows.filled(lab.measure(np.array([number[name] for name in rows["probe"]]))))
-        status = search.status()
-        print(f"  round {status.rounds}: {status.measurements} plots, {len(status.remaining)} varieties left")
-    status = search.status()
-    print(status.sentence)
-    ties = [name for name in status.remaining if name != status.item]
-    print(f"Not told apart from it, and not needed: {', '.join(ties) or 'none'}.")
-
-
 def plots_until(trial: pw.Problem, epsilon: float) -> float:
     """Mean number of plots that Sage needs in three laboratories."""
     counts = []
@@ -77,8 +64,13 @@ def main() -> None:
     least = pw.hardness(trial, theta).lower_bound(0.05)
     print(f"To tell the first two apart with confidence 95 %, any method needs at least {least:,.0f} plots on average.")
     print(f"With a tolerance of {EPSILON:g}:")
+    goal = pw.BestItem(delta=0.05, epsilon=EPSILON)
     with TemporaryDirectory() as folder:
-        run_campaign(trial, lab, Path(folder) / "barley.db")
+        search = pw.Campaign.create(f"{folder}/barley.db", trial, goal, ALGORITHM, seed=0)
+        status = run(search, lab, measurements="plots", items="varieties")
+    print(status.sentence)
+    for item in status.items:
+        print(f"  {item.name:16s} {item.state:10s} {item.why}")
     if len(sys.argv) > 1:
         needs = {epsilon: plots_until(trial, epsilon) for epsilon in (0.25, 1.0, 4.0)}
         figures.save(picture((near, least), needs), Path(sys.argv[1]))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bars import bars
+from shared import bars
 
 import probewise as pw
 from probewise import data, figures

@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from bars import bars
+from shared import bars, run
 
 import probewise as pw
 from probewise import data, figures
@@ -46,18 +46,6 @@ def problem(sigma: float) -> pw.Problem:
     """Cheap runs are probes, all runs are items."""
     named = {"probe_names": names[cheap], "item_names": names, "feature_names": features.features}
     return pw.Problem(features.values[cheap], features.values, sigma=sigma, **named)
-
-
-def run_campaign(path: Path) -> None:
-    """A campaign from its first to its last row."""
-    lab = laboratory(seed=0)
-    search = pw.Campaign.create(path, problem(lab.sigma), GOAL, ALGORITHMS["Sage"], seed=0)
-    number = {name: i for i, name in enumerate(search.problem.probe_names)}
-    while len(rows := search.ask()):
-        search.tell(rows.filled(lab.measure(np.array([number[name] for name in rows["probe"]]))))
-        status = search.status()
-        print(f"  round {status.rounds}: {status.measurements} runs, {len(status.remaining)} conditions left")
-    print(search.status().sentence)
 
 
 def repeat(algorithm: pw.Algorithm[Any], laboratories: int = 10) -> tuple[float, float, int]:
@@ -91,7 +79,8 @@ def main() -> None:
     lab = laboratory(seed=0)
     print(f"A run scatters by {lab.errors.std():.1f} % yield; with its tails, sigma is {lab.sigma:.1f}.")
     with TemporaryDirectory() as folder:
-        run_campaign(Path(folder) / "suzuki.db")
+        search = pw.Campaign.create(f"{folder}/suzuki.db", problem(lab.sigma), GOAL, ALGORITHMS["Sage"], seed=0)
+        print(run(search, lab, measurements="runs", items="conditions").sentence)
     needs = {name: repeat(algorithm) for name, algorithm in ALGORITHMS.items()}
     for name, (count, rounds, right) in needs.items():
         print(f"  {name:16s} {count:6,.0f} runs in {rounds:4.1f} rounds on average, {right} of 10 answers right")

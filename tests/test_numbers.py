@@ -7,7 +7,7 @@ import pytest
 
 import probewise as pw
 from probewise.algorithms.base import Standing
-from probewise.campaign.numbers import Numbers, figures, lead_by_round, numbers
+from probewise.campaign.numbers import Finished, Numbers, figures, lead_by_round, numbers
 from probewise.confidence import mixture_width
 from probewise.measurements import Measurements
 
@@ -74,7 +74,7 @@ def test_estimates_are_pooled_over_rounds_and_exact_without_noise() -> None:
 def test_the_lead_by_round_ends_where_the_numbers_are() -> None:
     rng = np.random.default_rng(8)
     rounds = [measured(rng, counts) for counts in ([3, 0, 0], [2, 1, 1], [1, 5, 0], [0, 0, 4])]
-    values, widths = lead_by_round(PROBLEM, pw.BestItem(), rounds, (0, 2))
+    values, widths = lead_by_round(PROBLEM, pw.BestItem(), Finished.each(PROBLEM, rounds, PROBLEM.sigma).pool, (0, 2))
     assert math.isnan(values[0])
     assert math.isinf(widths[0])
     for count in range(2, 5):

@@ -37,6 +37,7 @@ SHIFT_SCALES = (1.0, 10.0, 100.0, 1000.0)
 """Mixtures that are averaged: deviations of variance σ²/scale, of single measurements and of means."""
 NONE = SumOfSquares(0.0, 0)
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+LINEAR = "Is the outcome linear in the features?"
 SHOWN = 5
 """Probes and items that a sentence or a list of the worst names."""
 
@@ -143,6 +144,11 @@ def check_adequacy(
     error = sums.estimate.pure_error if drift.verdict in ("adequate", "unchecked") else drift.squares
     misfit, residuals = _residuals(problem, sums, error)
     risk = _Risk.of(problem, goal, sums, misfit, leader)
+    if sigma is not None and not error.degrees:
+        found = "Linearity cannot be checked, because the noise is not stated and no round has replicates."
+        return Adequacy(
+            noise, drift, Check("fit", LINEAR, "unchecked", found, "Measure some probes twice."), 0.0, (), ()
+        )
     fit = _fit(problem, sums, error, misfit, residuals, risk)
     return Adequacy(noise, drift, fit, misfit, residuals[:SHOWN], tuple(map(int, risk.items)))
 
@@ -223,7 +229,7 @@ def _fit(
     problem: Problem, sums: _Sums, error: SumOfSquares, misfit: float, residuals: tuple[Residual, ...], risk: _Risk
 ) -> Check:
     """Lack of fit: are the means of the probes linear in the features?"""
-    ask, lack = "Is the outcome linear in the features?", sums.estimate.lack_of_fit
+    ask, lack = LINEAR, sums.estimate.lack_of_fit
     probes, rank = int(np.count_nonzero(sums.pooled.count)), sums.estimate.rank
     if not lack.degrees:
         found = f"Linearity cannot be checked, because {probes} probes were measured and {rank} numbers fitted to them."
@@ -369,12 +375,10 @@ class _Risk:
         rivals = np.flatnonzero(known & (np.arange(len(items)) != leader))
         if not rivals.size:
             return cls(leader, rivals, None, math.nan, math.nan)
-        slack = lead[rivals] - LIKELY * change[rivals]
-        first = rivals[int(np.argmin(slack))]
-        risky = rivals[slack < 0] if misfit > 0 else rivals[:0]
-        risky = risky[np.argsort((lead / np.maximum(change, 1e-300))[risky], kind="stable")]
-        first = risky[0] if risky.size else first
-        return cls(leader, risky, int(first), float(lead[first]), float(change[first]))
+        slack = lead - LIKELY * change
+        order = rivals[np.argsort(slack[rivals], kind="stable")]
+        first = int(order[0])
+        return cls(leader, order[(slack[order] < 0) & (misfit > 0)], first, float(lead[first]), float(change[first]))
 
     def sentence(self, problem: Problem) -> str:
         """Whether the lead stands."""

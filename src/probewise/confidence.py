@@ -322,3 +322,26 @@ def mixture_width(precision: Array, scale: Array, alpha: float) -> Array:
     spread = np.where(known, precision + scale, 1.0)
     log = np.log(spread / np.where(known, scale, 1.0)) + 2.0 * math.log(1.0 / alpha)
     return np.where(known, np.sqrt(spread * log) / np.where(known, precision, 1.0), np.inf)
+
+
+def noise_bound(value: float, degrees: int, alpha: float) -> float:
+    """An upper bound on σ² at all times at once, from scatter ``value`` of Gaussian replicates; infinite with too few.
+
+    It is where the mean over λ of exp(-λ value/σ²)·(1 + 2λ)^(degrees/2) is 1/alpha (docs/confidence.md, Theorem 7).
+    """
+    rates = np.array([0.05, 0.2, 0.8, 3.2, 12.8])
+    growth = 0.5 * degrees * np.log1p(2.0 * rates)
+    wanted = math.log(rates.size / alpha)
+    if float(np.logaddexp.reduce(growth)) <= wanted:
+        return math.inf
+    if value <= 0:
+        return 0.0
+    low, high = (
+        value * 1e-12,
+        value * 1e12,
+    )  # for 1/σ² within twelve orders of magnitude of 1/value, bisect its logarithm
+    for _ in range(100):
+        middle = math.sqrt(low * high)
+        exceeds = float(np.logaddexp.reduce(growth - rates * value / middle)) > wanted
+        low, high = (low, middle) if exceeds else (middle, high)
+    return high

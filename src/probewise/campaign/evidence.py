@@ -8,6 +8,7 @@ import numpy as np
 
 from probewise.adequacy import ALARM, Check
 from probewise.campaign import pictures
+from probewise.campaign.appraisal import finished
 from probewise.campaign.numbers import lead_by_round
 from probewise.campaign.page import (
     Content,
@@ -37,9 +38,11 @@ def evidence(view: View) -> Html:
     problem, now, labels = view.charter.problem, view.numbers, view.labels
     if now.leader is not None and now.rival is not None:
         pair = (now.leader, now.rival)
-        values, widths = lead_by_round(problem, view.charter.goal, view.rounds, pair)
+        rounds = finished(view.trail)
+        values, widths = lead_by_round(problem, view.charter.goal, rounds.pool, pair)
+        ends = [labels[rounds.batch(round_)] for round_ in range(len(values))]
         title = f"Lead of {now.items[pair[0]].name} over {now.items[pair[1]].name}"
-        panels.append(_panel(title, pictures.funnel(labels, values, widths, title), "Estimate and interval by round."))
+        panels.append(_panel(title, pictures.funnel(ends, values, widths, title), "Estimate and interval by round."))
     left = [float(standing.remaining.size) for standing in view.standings]
     alt = "Items that may be the best, by round"
     panels.append(_panel("Items left", pictures.stairs(labels, left, problem.n_items, alt), "Not ruled out, by round."))
@@ -144,7 +147,8 @@ def _residuals(view: View) -> list[Content]:
     fit = least_squares(problem.probes, data, sigma=problem.sigma)
     index = np.flatnonzero(data.count)
     model = problem.probes[index] @ fit.theta
-    error = problem.sigma[index] / np.sqrt(data.count[index])
+    seen = fit.pure_error.mean_square if not problem.sigma_known and fit.pure_error.value > 0 else 1.0
+    error = problem.sigma[index] * math.sqrt(seen) / np.sqrt(data.count[index])
     names = [problem.probe_names[i] for i in index.tolist()]
     points = list(zip(names, model.tolist(), data.mean[index].tolist(), error.tolist(), strict=True))
     alt = "Means of the probes against the model"
@@ -172,14 +176,17 @@ def assumptions(view: View) -> Html:
     charter, rows = view.charter, view.rows()
     goal, sigma = charter.goal, charter.problem.sigma
     noise = f"at most σ = {sigma[0]:.4g}"
-    if (sigma != sigma[0]).any():
+    if not charter.problem.sigma_known:
+        noise = "that is unknown, estimated from replicates, and normally distributed"
+    elif (sigma != sigma[0]).any():
         noise = f"as stated for each probe ({sigma.min():.4g} to {sigma.max():.4g})"
+    tails = " and light tails (sub-Gaussian)" if charter.problem.sigma_known else ""
     gone = rows["voided"] + rows["missing"]
     within = f" or within {goal.epsilon:.4g} of it" if goal.epsilon else ""
     texts = [
         "The mean outcome of a probe is linear in its features, and an item is worth what the same line says of it, "
         "even where the item itself was never measured.",
-        f"Measurements are independent, with noise of standard deviation {noise} and light tails (sub-Gaussian). "
+        f"Measurements are independent, with noise of standard deviation {noise}{tails}. "
         "Several readings of one sample are one measurement.",
         "Every round was planned, by whomever and of whatever size, before any of its outcomes was seen.",
         f"Which rows are voided or missing ({gone:,} of {rows['planned'] + rows['unplanned']:,}) did not depend on "

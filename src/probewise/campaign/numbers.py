@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from probewise.algorithms.base import Standing
-from probewise.confidence import mixture_width
+from probewise.confidence import mixture_width, noise_bound
 from probewise.coordinates import Array
 from probewise.estimate import Pooled, Sums, least_squares
 from probewise.goal import BestItem
@@ -21,6 +21,8 @@ from probewise.problem import Problem
 Place = Literal["best", "leading", "tied", "remaining", "eliminated"]
 LEADERS = 8
 """Most leaders of the past that may be named as the one that ruled an item out."""
+NOISE = 0.1
+"""Share of δ that is spent on an unknown scale of the noise."""
 SCALE = 5.0
 """Scale of the mixture in units of the precision of the first round that says anything."""
 
@@ -77,34 +79,61 @@ class Numbers:
         return sum(item.state != "eliminated" for item in self.items)
 
 
+@dataclass(frozen=True, eq=False)
+class Finished:
+    """Rounds of which the evidence counts; a round may take several batches, planned by nothing that came meanwhile."""
+
+    pool: Pooled
+    """Each round by itself."""
+    after: tuple[int, ...]
+    """How many of them were finished after each batch."""
+
+    @classmethod
+    def each(cls, problem: Problem, batches: Sequence[Measurements], sigma: Array) -> Finished:
+        """Where every batch is a round."""
+        fits = tuple(least_squares(problem.probes, batch, sigma=sigma) for batch in batches)
+        return cls(Pooled(fits), tuple(range(1, len(fits) + 1)))
+
+    def batch(self, round_: int) -> int:
+        """The batch that finished a round, both numbered from 0."""
+        return next(batch for batch, count in enumerate(self.after) if count > round_)
+
+
 def numbers(
     problem: Problem,
     goal: BestItem,
-    rounds: Sequence[Measurements],
+    batches: Sequence[Measurements],
     standings: Sequence[Standing],
     *,
     answer: int | None = None,
     labels: Sequence[int] | None = None,
-    sigma: Array | None = None,
+    rounds: Finished | None = None,
+    noise: float = 1.0,
 ) -> Numbers:
-    """Estimates from the rounds, in the order in which they were planned, and the standing after each of them.
+    """Estimates from all batches and intervals from finished rounds, with the standing after each batch.
 
-    ``labels`` are the numbers of the rounds, by default 1, 2, …; ``sigma`` is an upper bound on the noise where the
-    problem states none.
+    ``labels`` are the numbers of the batches, by default 1, 2, …; without ``rounds``, each batch is one. Where the
+    scale of the noise is unknown, ``noise`` bounds it in units of the sigma of the problem.
     """
-    scale = problem.sigma if sigma is None else sigma
-    pool = Pooled(tuple(least_squares(problem.probes, round, sigma=scale) for round in rounds))
-    data = least_squares(problem.probes, sum(rounds, Measurements.empty(problem.n_probes)), sigma=scale)
-    level = _spans(pool, problem.items, np.abs(problem.items), goal.delta / problem.n_items)
+    delta = goal.delta if problem.sigma_known else (1.0 - NOISE) * goal.delta
+    rounds = Finished.each(problem, batches, problem.sigma) if rounds is None else rounds
+    pool = rounds.pool
+    data = least_squares(problem.probes, sum(batches, Measurements.empty(problem.n_probes)), sigma=problem.sigma)
+    level = _spans(pool, problem.items, np.abs(problem.items), delta / problem.n_items).times(noise)
     estimate = np.where(np.isfinite(data.variance(problem.items)), problem.items @ data.theta, np.nan)
     level = level.or_else(estimate)
     leader = answer if answer is not None else _leader(problem, standings, data.theta)
     if leader is None:
         gaps = _Spans.unknown(problem.n_items)
     else:
-        gaps = _gaps(problem, goal, pool, leader).or_else((problem.items[leader] - problem.items) @ data.theta)
-    labels = range(1, len(rounds) + 1) if labels is None else labels
-    fates = _fates(problem, pool, standings, labels, leader)
+        gaps = (
+            _gaps(problem, delta, pool, leader)
+            .times(noise)
+            .or_else((problem.items[leader] - problem.items) @ data.theta)
+        )
+    labels = range(1, len(batches) + 1) if labels is None else labels
+    spread = pool.pure_error.mean_square if not problem.sigma_known and pool.pure_error.value > 0 else 1.0
+    fates = _fates(problem, rounds, standings, labels, leader, math.sqrt(spread))
     places = _Places(problem, goal, leader, answer is not None, fates)
     items = []
     for i, name in enumerate(problem.item_names):
@@ -119,25 +148,25 @@ def numbers(
 
 
 def lead_by_round(
-    problem: Problem,
-    goal: BestItem,
-    rounds: Sequence[Measurements],
-    pair: tuple[int, int],
-    *,
-    sigma: Array | None = None,
+    problem: Problem, goal: BestItem, pool: Pooled, pair: tuple[int, int]
 ) -> tuple[list[float], list[float]]:
     """Estimate and half-width, after each round, of how far one item is ahead of another."""
-    scale = problem.sigma if sigma is None else sigma
-    fits = tuple(least_squares(problem.probes, round, sigma=scale) for round in rounds)
+    delta = goal.delta if problem.sigma_known else (1.0 - NOISE) * goal.delta
     one, other = problem.items[pair[0]], problem.items[pair[1]]
     rows, sizes = (one - other)[None], (np.abs(one) + np.abs(other))[None]
     sums, first, values, widths = Sums(np.zeros(1), np.zeros(1)), np.zeros(1), [], []
-    for fit in fits:
+    for count, fit in enumerate(pool.fits):
         sums = sums + Pooled((fit,)).sums(rows, sizes)
         first = np.where(first > 0, first, sums.precision)
+        noise = 1.0 if problem.sigma_known else noise_scale(goal, Pooled(pool.fits[: count + 1]))
         values.append(float(sums.mean[0]))
-        widths.append(float(mixture_width(sums.precision, SCALE * first, _pair_share(problem, goal))[0]))
+        widths.append(noise * float(mixture_width(sums.precision, SCALE * first, _pair_share(problem, delta))[0]))
     return values, widths
+
+
+def noise_scale(goal: BestItem, pool: Pooled) -> float:
+    """A bound on the unknown scale of the noise, on which a tenth of δ is spent."""
+    return math.sqrt(noise_bound(*pool.pure_error, NOISE * goal.delta))
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +185,10 @@ class _Spans:
     def or_else(self, value: Array) -> _Spans:
         """With another estimate, without an interval, where there is none."""
         return _Spans(np.where(np.isnan(self.value), value, self.value), self.width)
+
+    def times(self, noise: float) -> _Spans:
+        """With intervals for noise so many times as large; what needs none stays known."""
+        return _Spans(self.value, np.where(self.width > 0, self.width * noise, 0.0))
 
     def row(self, i: int) -> tuple[float, float, float]:
         value, width = float(self.value[i]), float(self.width[i])
@@ -178,14 +211,14 @@ def _spans(pool: Pooled, rows: Array, sizes: Array, alpha: float) -> _Spans:
     return _Spans(np.where(zero, 0.0, sums.mean), np.where(zero, 0.0, width))
 
 
-def _gaps(problem: Problem, goal: BestItem, pool: Pooled, leader: int) -> _Spans:
+def _gaps(problem: Problem, delta: float, pool: Pooled, leader: int) -> _Spans:
     """(leader - z)'θ for all items z; δ is divided among all pairs, since the leader comes from the data."""
     own = problem.items[leader]
-    return _spans(pool, own - problem.items, np.abs(own) + np.abs(problem.items), _pair_share(problem, goal))
+    return _spans(pool, own - problem.items, np.abs(own) + np.abs(problem.items), _pair_share(problem, delta))
 
 
-def _pair_share(problem: Problem, goal: BestItem) -> float:
-    return goal.delta / max(1, problem.n_items * (problem.n_items - 1) // 2)
+def _pair_share(problem: Problem, delta: float) -> float:
+    return delta / max(1, problem.n_items * (problem.n_items - 1) // 2)
 
 
 def _leader(problem: Problem, standings: Sequence[Standing], theta: Array) -> int | None:
@@ -229,7 +262,12 @@ class _Places:
 
 
 def _fates(
-    problem: Problem, pool: Pooled, standings: Sequence[Standing], labels: Sequence[int], leader: int | None
+    problem: Problem,
+    rounds: Finished,
+    standings: Sequence[Standing],
+    labels: Sequence[int],
+    leader: int | None,
+    spread: float,
 ) -> dict[int, tuple[int, str, str]]:
     """For every item that is ruled out: the round, the leader that beats it most clearly then, and both in words."""
     if leader is None:
@@ -238,6 +276,7 @@ def _fates(
     for number, standing in enumerate(standings):
         last[standing.remaining] = number
     gone = np.flatnonzero(last < len(standings) - 1)
+    known = np.array([rounds.after[batch + 1] for batch in last[gone]])  # rounds finished when an item was ruled out
     seen = Counter(int(standing.leader) for standing in standings if standing.leader is not None)
     errors, behind = np.full(gone.size, -np.inf), np.full(gone.size, np.nan)
     winner = np.full(gone.size, leader)
@@ -247,12 +286,12 @@ def _fates(
             np.abs(problem.items[rival]) + np.abs(problem.items[gone]),
         )
         sums = Sums(np.zeros(gone.size), np.zeros(gone.size))
-        for number, fit in enumerate(pool.fits):
+        for number, fit in enumerate(rounds.pool.fits):
             sums = sums + Pooled((fit,)).sums(rows, sizes)
             ratio = sums.total / np.sqrt(np.maximum(sums.precision, 1e-300))
-            better = (last[gone] + 1 == number) & (ratio > errors) & (sums.precision > 0)
+            better = (known == number + 1) & (ratio > errors) & (sums.precision > 0)
             errors[better], behind[better], winner[better] = ratio[better], sums.mean[better], rival
-    columns = (gone.tolist(), winner.tolist(), behind.tolist(), errors.tolist())
+    columns = (gone.tolist(), winner.tolist(), behind.tolist(), (errors / spread).tolist())
     return {
         row: (
             labels[last[row] + 1],

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from probewise.adequacy import Adequacy, check_adequacy
+from probewise.adequacy import Adequacy
+from probewise.campaign.appraisal import appraised, scrutinised
 from probewise.campaign.ledger import OPEN, Ledger
-from probewise.campaign.numbers import Numbers, numbers
+from probewise.campaign.numbers import Numbers
 from probewise.campaign.replay import Trail
 from probewise.campaign.storage import VERSION
 
@@ -29,7 +30,7 @@ class ItemStatus:
     high: float | None
     """Upper end."""
     state: str
-    """best, leader, tied, remaining or eliminated."""
+    """best, leading, tied, remaining or eliminated."""
     why: str
     """One clause that says why."""
 
@@ -73,18 +74,16 @@ class Status:
 def status(ledger: Ledger, trail: Trail) -> Status:
     """Where a campaign stands; it only looks."""
     problem, goal, algorithm = trail.charter.problem, trail.charter.goal, trail.charter.algorithm
-    standings = [algorithm.standing(problem, goal, state) for state in trail.states]
-    rounds = [sheet.measurements(problem.n_probes) for sheet in trail.sheets]
-    labels = [sheet.number for sheet in trail.sheets]
-    found = numbers(problem, goal, rounds, standings[1:], answer=trail.answer, labels=labels)
-    adequacy = check_adequacy(problem, goal, rounds, leader=found.leader)
+    standing = algorithm.standing(problem, goal, trail.state)
+    found = appraised(trail)
+    adequacy = scrutinised(ledger, found.leader)
     names, data, waiting = problem.item_names, ledger.measured, ledger.waiting
     declared = ledger.declared is not None and ledger.declared == trail.answer
     return Status(
         item=names[trail.answer] if declared and trail.answer is not None and adequacy.certifies else None,
         leader=None if found.leader is None else names[found.leader],
-        remaining=tuple(names[i] for i in standings[-1].remaining),
-        progress=standings[-1].progress,
+        remaining=tuple(names[i] for i in standing.remaining),
+        progress=standing.progress,
         measurements=data.n,
         cost=data.cost(problem.cost),
         rounds=len(ledger.sheets),

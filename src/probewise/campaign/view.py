@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from probewise.adequacy import Adequacy, check_adequacy
+from probewise.adequacy import Adequacy
 from probewise.algorithms.base import Standing
+from probewise.campaign.appraisal import appraised, scrutinised
 from probewise.campaign.charter import Charter
 from probewise.campaign.ledger import OPEN, RECORDED, VOIDED, Ledger
-from probewise.campaign.numbers import Numbers, numbers
+from probewise.campaign.numbers import Numbers
 from probewise.campaign.records import Record
 from probewise.campaign.replay import Trail
 from probewise.campaign.status import Status
@@ -81,9 +82,6 @@ def view(campaign: Campaign, name: str) -> View:
     rounds = tuple(sheet.measurements(n) for sheet in trail.sheets)
     problem, goal, algorithm = charter.problem, charter.goal, charter.algorithm
     standings = tuple(algorithm.standing(problem, goal, state) for state in trail.states[1:])
-    labels = [sheet.number for sheet in trail.sheets]
-    found = numbers(problem, goal, rounds, standings, answer=trail.answer, labels=labels)
-    # a confirmation after the decision, which the algorithm never hears of, counts here
-    every = [sheet.measurements(n) for sheet in ledger.sheets if sheet.complete]
-    adequacy = check_adequacy(problem, goal, every, leader=found.leader)
+    found = appraised(trail)
+    adequacy = scrutinised(ledger, found.leader)
     return View(name, ledger, trail, campaign.status(), campaign.records, rounds, standings, found, adequacy)

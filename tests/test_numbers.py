@@ -7,8 +7,10 @@ import pytest
 
 import probewise as pw
 from probewise.algorithms.base import Standing
-from probewise.campaign.numbers import Finished, Numbers, figures, lead_by_round, numbers
-from probewise.confidence import mixture_width
+from probewise.campaign import Campaign, Memory
+from probewise.campaign.appraisal import appraised, finished, scrutinised
+from probewise.campaign.numbers import Finished, Numbers, figures, lead_by_round, noise_scale, numbers
+from probewise.confidence import mixture_width, noise_bound
 from probewise.measurements import Measurements
 
 ITEMS = np.array([[1.0, 0.0], [0.9, 0.3], [0.0, 1.0], [-1.0, 0.2]])
@@ -168,3 +170,65 @@ def test_before_a_decision_the_leader_leads() -> None:
 )
 def test_no_more_digits_than_are_known(value: float, width: float, text: str) -> None:
     assert figures(value, width) == text
+
+
+def test_a_bound_on_the_noise_holds_at_all_times() -> None:
+    """With alpha = 0.2, against looking after every replicate; it is not far from the truth in the end."""
+    rng = np.random.default_rng(0)
+    wrong, last = 0, []
+    for _ in range(200):
+        scatter = np.cumsum(rng.chisquare(1, size=60))
+        bounds = [noise_bound(float(value), count + 1, 0.2) for count, value in enumerate(scatter)]
+        wrong += min(bounds) < 1.0
+        last.append(bounds[-1])
+    assert 5 < wrong < 40  # 20 % may fail
+    assert 1.2 < np.median(last) < 1.9
+    assert noise_bound(1.0, 1, 1e-6) == math.inf
+    assert noise_bound(0.0, 50, 0.05) == 0.0
+    assert noise_bound(4e10, 50, 0.05) == pytest.approx(4e10 * noise_bound(1.0, 50, 0.05))
+
+
+def test_a_round_of_several_batches_counts_as_one() -> None:
+    """No batch of one measurement says anything by itself."""
+    lab = Campaign.create(Memory(), PROBLEM, algorithm=pw.Sage(max_batch=1), seed=1)
+    rng = np.random.default_rng(0)
+    for _ in range(12):
+        rows = lab.ask()
+        lab.tell(rows.filled((PROBES @ THETA)[[int(name) for name in rows["probe"]]] + rng.normal(size=1)))
+    rounds = finished(lab.trail)
+    assert len(rounds.after) == 12
+    assert 0 < len(rounds.pool.fits) < 12
+    now = appraised(lab.trail)
+    assert all(math.isfinite(item.high) for item in now.items)
+    assert now.items[0].low < 1.0 < now.items[0].high
+
+
+def test_intervals_for_noise_of_unknown_scale_follow_the_noise() -> None:
+    unknown = pw.Problem(PROBES, ITEMS, sigma="unknown")
+    rng, goal, left = np.random.default_rng(1), pw.BestItem(), [standing(0, 1, 2, 3)] * 3
+    batches = [measured(rng, [8, 8, 8]) for _ in range(3)]
+    moved = [Measurements(b.count, 1000.0 * b.mean, 1e6 * b.scatter) for b in batches]
+    sure = numbers(PROBLEM, goal, batches, left)
+    rounds = [Finished.each(unknown, data, unknown.sigma) for data in (batches, moved)]
+    noise = [noise_scale(goal, part.pool) for part in rounds]
+    one = numbers(unknown, goal, batches, left, rounds=rounds[0], noise=noise[0])
+    other = numbers(unknown, goal, moved, left, rounds=rounds[1], noise=noise[1])
+    assert 1.0 < noise[0] < 2.0
+    for item, first, second in zip(sure.items, one.items, other.items, strict=True):
+        assert second.high == pytest.approx(1000.0 * first.high)
+        assert 1.0 < (first.high - first.low) / (item.high - item.low) < 2.1
+    assert all(math.isinf(item.high) for item in numbers(unknown, goal, batches, left, noise=math.inf).items)
+    values, widths = lead_by_round(unknown, goal, rounds[0].pool, (0, 2))
+    assert (values[-1], widths[-1]) == pytest.approx((one.items[2].behind, one.items[2].most - one.items[2].behind))
+
+
+def test_checks_for_noise_of_unknown_scale() -> None:
+    lab = Campaign.create(Memory(), pw.Problem(PROBES, ITEMS, sigma="unknown"), seed=1)
+    rng = np.random.default_rng(0)
+    rows = [{"probe": str(probe), "outcome": 50.0 * rng.normal()} for probe in (0, 1, 2) * 6]
+    lab.tell(rows[:3], off_plan=True)
+    assert scrutinised(lab.ledger, None).verdict == "unchecked"
+    lab.tell(rows, off_plan=True)
+    checks = scrutinised(lab.ledger, None)
+    assert checks.noise.found == "The noise is not stated but estimated from replicates."
+    assert checks.verdict == "adequate"

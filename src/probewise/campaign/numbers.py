@@ -188,7 +188,7 @@ class _Spans:
 
     def times(self, noise: float) -> _Spans:
         """With intervals for noise so many times as large; what needs none stays known."""
-        return _Spans(self.value, np.where(self.width > 0, self.width * noise, 0.0))
+        return _Spans(self.value, np.where(self.width > 0, np.maximum(self.width, 1e-300) * noise, 0.0))
 
     def row(self, i: int) -> tuple[float, float, float]:
         value, width = float(self.value[i]), float(self.width[i])

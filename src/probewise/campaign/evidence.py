@@ -152,8 +152,11 @@ def _residuals(view: View) -> list[Content]:
     names = [problem.probe_names[i] for i in index.tolist()]
     points = list(zip(names, model.tolist(), data.mean[index].tolist(), error.tolist(), strict=True))
     alt = "Means of the probes against the model"
+    largest = max(abs(r.difference) for r in worst) or 1.0
+    places = min(max(2 - math.floor(math.log10(largest)), 0), 9)
     rows = [
-        (r.name, f"{r.replicates:,}", number(r.difference), f"{r.standardised:+.1f}".replace("-", "−")) for r in worst
+        (r.name, f"{r.replicates:,}", number(r.difference, places), f"{r.standardised:+.1f}".replace("-", "−"))
+        for r in worst
     ]
     header = ("probe", "replicates", "off by", "in sd")
     large = [r.name for r in worst[:3] if abs(r.standardised) > 3.0]

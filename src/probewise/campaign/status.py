@@ -136,7 +136,8 @@ def _warnings(ledger: Ledger, trail: Trail) -> Iterator[str]:
 def _sentence(ledger: Ledger, found: Numbers, adequacy: Adequacy) -> str:
     """Why the leader leads, and what to do next."""
     if found.decided and not adequacy.certifies:
-        return f"{found.sentence} But this is not certified, because the data contradict what it rests on."
+        why = "the data contradict what the confidence rests on"
+        return f"{found.items[found.leader or 0].name} came out first, but is not certified: {why}. {found.reason}"
     if found.decided:
         return f"{found.sentence} You may stop."
     sheet = ledger.waiting

@@ -75,7 +75,7 @@ def main() -> None:
         status = run(search, lab, measurements="runs", items="combinations")
         result = search.result()
     print(status.sentence)
-    print(f"Certified: {status.item}. {status.leader} is number {place(status.leader)} on record.")
+    print(f"Certified: {status.item}. {status.leader} is number {place(str(status.leader))} on record.")
     for warning in status.warnings:
         print(f"  {warning}")
     rounds = [round.measurements for round in result.history]

@@ -38,7 +38,7 @@ def problem(sigma: float) -> pw.Problem:
     """Plots are probes; a variety without a place is an item, as only differences of varieties matter."""
     items = np.eye(len(varieties), features.values.shape[1])
     names = [f"{variety}, {place}" for variety, place in zip(plots.text("variety"), places, strict=True)]
-    named = {"probe_names": names, "item_names": varieties, "feature_names": features.features}
+    named: dict[str, Any] = {"probe_names": names, "item_names": varieties, "feature_names": features.features}
     return pw.Problem(features.values, items, sigma=sigma, **named)
 
 
@@ -85,7 +85,9 @@ def picture(tie: tuple[float, float], needs: dict[float, float]) -> Any:
         left.set_title(f"The first two differ by {tie[0]:.4f}")
         gaps = np.geomspace(tie[0], 8.0, 100)
         right.plot(gaps, tie[1] * (tie[0] / gaps) ** 2, color=figures.FAINT, lw=1.2)
-        right.text(0.05, 3.5e4, "any method, if\nthis is the gap", color=figures.FAINT, ha="right", fontsize=9)
+        right.text(
+            0.05, 3.5e4, "fewest for any method,\nif this is the gap", color=figures.FAINT, ha="right", fontsize=9
+        )
         offset: dict[str, Any] = {"textcoords": "offset points", "fontsize": 9}
         right.scatter(*tie, s=36, color=figures.STATIC, zorder=3)
         right.annotate(f"{tie[1] / 1e6:.0f} million for\nthe tie itself", tie, (9, 0), color=figures.STATIC, **offset)

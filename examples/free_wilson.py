@@ -25,7 +25,11 @@ from probewise.coordinates import coordinates
 from probewise.tables import Table
 
 SITES = ("R1", "R3", "R10")
-ALGORITHMS = {"Sage": pw.Sage(scale=1.0), "RAGE, tight": pw.Rage("tight"), "all compounds equally": pw.Uniform()}
+ALGORITHMS: dict[str, pw.Algorithm[Any]] = {
+    "Sage": pw.Sage(scale=1.0),
+    "RAGE, tight": pw.Rage("tight"),
+    "all compounds equally": pw.Uniform(),
+}
 
 
 def rows_of(table: Table, kept: Any) -> Table:
@@ -54,7 +58,11 @@ def problem(compounds: Table, sigma: float = 1.0, every: int = 1) -> pw.Problem:
     virtual = library(compounds)
     probes, items = data.indicators(compounds, *SITES), data.indicators(virtual, *SITES)
     names = [" | ".join(groups) for groups in zip(*virtual.columns, strict=True)]
-    named = {"probe_names": compounds.text("compound"), "item_names": names[::every], "feature_names": probes.features}
+    named: dict[str, Any] = {
+        "probe_names": compounds.text("compound"),
+        "item_names": names[::every],
+        "feature_names": probes.features,
+    }
     return pw.Problem(probes.values, items.values[::every], sigma=sigma, **named)
 
 

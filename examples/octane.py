@@ -44,7 +44,7 @@ def different_blends() -> Any:
 def problem(blends: Any) -> pw.Problem:
     """Pure components are probes, blends are items, a feature is the share of a component."""
     probes = np.eye(len(components))[known]
-    named = {"probe_names": names, "item_names": labels[blends], "feature_names": components}
+    named: dict[str, Any] = {"probe_names": names, "item_names": labels[blends], "feature_names": components}
     return pw.Problem(probes, shares[blends], sigma=SIGMA, **named)
 
 
@@ -68,8 +68,8 @@ def main() -> None:
     print(check.fit.found)
     print(check.fit.advice)
     linear, recorded, found = shares[blends][:, known] @ means, octane[blends], result.item or 0
-    error = recorded - linear
-    print(f"Recorded less model: mean {error.mean():+.1f}, sd {error.std():.1f}, largest {error.max():+.0f}.")
+    bias = recorded - linear
+    print(f"Recorded less model: mean {bias.mean():+.1f}, sd {bias.std():.1f}, largest {bias.max():+.0f}.")
     place = 1 + int((recorded > recorded[found]).sum())
     print(
         f"{labels[blends][found]} is number {place} on record: {recorded[found]:g}, by the model {linear[found]:.1f}."

@@ -24,7 +24,11 @@ from probewise.adequacy import check_adequacy
 
 CONDITIONS = ("temperature", "pd", "arbpin", "k3po4")
 GOAL = pw.BestItem(delta=0.05)
-ALGORITHMS = {"Sage": pw.Sage(scale=1.0), "RAGE, tight": pw.Rage("tight"), "all runs equally": pw.Uniform()}
+ALGORITHMS: dict[str, pw.Algorithm[Any]] = {
+    "Sage": pw.Sage(scale=1.0),
+    "RAGE, tight": pw.Rage("tight"),
+    "all runs equally": pw.Uniform(),
+}
 
 runs = data.suzuki()
 yields = runs.numbers("yield")
@@ -44,7 +48,7 @@ def laboratory(seed: int) -> data.Laboratory:
 
 def problem(sigma: float) -> pw.Problem:
     """Cheap runs are probes, all runs are items."""
-    named = {"probe_names": names[cheap], "item_names": names, "feature_names": features.features}
+    named: dict[str, Any] = {"probe_names": names[cheap], "item_names": names, "feature_names": features.features}
     return pw.Problem(features.values[cheap], features.values, sigma=sigma, **named)
 
 

@@ -68,6 +68,14 @@ class Algorithm(abc.ABC, Generic[S]):
         """The state after a round that somebody else planned; by default as after any other."""
         return self.tell(problem, goal, state, measurements)
 
+    def under_way(self, state: S) -> bool:
+        """Whether a round that was planned as a whole waits for more of its batches."""
+        return False
+
+    def conclude(self, problem: Problem, goal: BestItem, state: S) -> S:
+        """The state if no more batches come of the round that is under way."""
+        return state
+
     def standing(self, problem: Problem, goal: BestItem, state: S) -> Standing:
         """How far it has come; by default it says only whether there is an answer."""
         answer = self.answer(problem, goal, state)

@@ -155,6 +155,14 @@ class Sage(Algorithm[_Standing]):
         done = state.alive.size == 1 or self._good_enough(problem, goal, state)
         return replace(state, winner=int(state.alive[0]) if done else None)
 
+    def under_way(self, state: _Standing) -> bool:
+        """Whether more batches of the open round are to come."""
+        return state.open is not None
+
+    def conclude(self, problem: Problem, goal: BestItem, state: _Standing) -> _Standing:
+        """Add the evidence of the open round as it is."""
+        return state if state.open is None else self.take(problem, goal, replace(state, open=None), state.open.data)
+
     def answer(self, problem: Problem, goal: BestItem, state: _Standing) -> int | None:
         """The last item left, or a leader that no item left beats by more than epsilon."""
         return state.winner

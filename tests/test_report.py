@@ -45,7 +45,7 @@ class Page(HTMLParser):
         assert self.stack.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        self.texts.setdefault(self.stack[-1] if self.stack else "", []).append(data)
+        self.texts.setdefault(self.stack[-1] if self.stack else "", []).append(data.replace("\xa0", " "))
 
     @property
     def text(self) -> str:

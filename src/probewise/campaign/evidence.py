@@ -41,8 +41,8 @@ def evidence(view: View) -> Html:
         rounds = finished(view.trail)
         values, widths = lead_by_round(problem, view.charter.goal, rounds.pool, pair)
         ends = [labels[rounds.batch(round_)] for round_ in range(len(values))]
-        title = f"Lead of {now.items[pair[0]].name} over {now.items[pair[1]].name}"
-        panels.append(_panel(title, pictures.funnel(ends, values, widths, title), "Estimate and interval by round."))
+        text = f"{now.items[pair[0]].name} less {now.items[pair[1]].name}: estimate and interval by round."
+        panels.append(_panel("Lead over the closest rival", pictures.funnel(ends, values, widths, text), text))
     left = [float(standing.remaining.size) for standing in view.standings]
     alt = "Items that may be the best, by round"
     panels.append(_panel("Items left", pictures.stairs(labels, left, problem.n_items, alt), "Not ruled out, by round."))

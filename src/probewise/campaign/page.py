@@ -23,8 +23,10 @@ Content = Html | str | float | int | None
 
 
 def html(content: Content) -> str:
-    """HTML as it is, all else escaped; None is nothing."""
-    return "" if content is None else str(content) if isinstance(content, Html) else escape(str(content))
+    """HTML as it is, all else escaped; None is nothing, and no line ends before a per cent sign."""
+    if isinstance(content, Html):
+        return content.text
+    return "" if content is None else escape(str(content)).replace(" %", "&nbsp;%")
 
 
 def joined(parts: Iterable[Content], between: str = "\n") -> Html:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -11,6 +11,8 @@ from probewise.campaign.page import Html, number
 
 WIDTH = 944.0
 """Of a picture as wide as the page, in units of about one pixel."""
+LETTERS = 44
+"""Of a name beside a row, at most."""
 PANEL = (300.0, 164.0)
 """Of a small one."""
 
@@ -67,7 +69,7 @@ def intervals(bars: Sequence[Bar], *, more: str, label: str, alt: str) -> Html:
 
     The axis holds all estimates and most intervals; where one leaves it, an arrow says so.
     """
-    left, right, step = 190.0, WIDTH - 150.0, 25.0
+    left, right, step = _room(bar.name for bar in bars), WIDTH - 150.0, 25.0
     widths = sorted(bar.high - bar.value for bar in bars if math.isfinite(bar.high))
     typical = widths[len(widths) // 2] if widths else 0.0
     reach = [(bar.value, min(bar.high - bar.value, 3.0 * typical)) for bar in bars if not math.isnan(bar.value)]
@@ -83,7 +85,9 @@ def intervals(bars: Sequence[Bar], *, more: str, label: str, alt: str) -> Html:
 
 
 def _interval(bar: Bar, scale: Axis, y: float) -> str:
-    name = f'<text class="{"strong" if bar.state == "best" else ""}" x="0" y="{y + 4}">{_title(bar.name, 26)}</text>'
+    name = (
+        f'<text class="{"strong" if bar.state == "best" else ""}" x="0" y="{y + 4}">{_title(bar.name, LETTERS)}</text>'
+    )
     text = f'<text class="end soft" x="{WIDTH}" y="{y + 4}">{escape(bar.text)}</text>'
     if math.isnan(bar.value):
         return f'<g class="{bar.state}">{name}{text}</g>'
@@ -144,12 +148,12 @@ def stairs(rounds: Sequence[int], values: Sequence[float], start: float, alt: st
 
 def counts(rows: Sequence[tuple[str, float, str]], alt: str) -> Html:
     """Names with a bar and a text each."""
-    left, step = 190.0, 23.0
+    left, step = _room(name for name, _, _ in rows), 23.0
     scale = Axis(0.0, max((value for _, value, _ in rows), default=1.0) or 1.0, 0.0, WIDTH - left - 260.0)
     out = []
     for row, (name, value, text) in enumerate(rows):
         y, width = row * step, max(scale(value), 1.0)
-        out.append(f'<text x="0" y="{y + 15}">{_title(name, 26)}</text>')
+        out.append(f'<text x="0" y="{y + 15}">{_title(name, LETTERS)}</text>')
         out.append(f'<rect class="fill" x="{left}" y="{y + 4}" width="{width}" height="14" rx="2"/>')
         out.append(f'<text class="soft" x="{left + width + 8}" y="{y + 15}">{escape(text)}</text>')
     return _svg(WIDTH, step * len(rows), out, alt)
@@ -186,6 +190,11 @@ def _title(name: str, most: int) -> str:
         return escape(name)
     half = (most - 1) // 2
     return f"{escape(name[:half])}…{escape(name[-half:])}<title>{escape(name)}</title>"
+
+
+def _room(names: Iterable[str]) -> float:
+    """What the longest name needs, and a gap."""
+    return 40.0 + 6.8 * min(max((len(name) for name in names), default=0), LETTERS)
 
 
 def _tick(scale: Axis, value: float, bottom: float) -> str:

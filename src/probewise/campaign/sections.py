@@ -25,6 +25,8 @@ from probewise.campaign.view import View
 
 TOP, BOTTOM = 20, 5
 """Items that are shown of a long ranking."""
+COLUMNS = 8
+"""Columns of the leader up to which they are shown."""
 PRINTED = 200
 """Folded rows up to which they are printed."""
 
@@ -97,9 +99,8 @@ def _features(view: View) -> str:
         return ""
     cells = [(name, column[view.numbers.leader]) for name, column in view.charter.item_columns.items()]
     known = [f"{name} {number(cell) if isinstance(cell, float) else cell}" for name, cell in cells if cell is not None]
-    more = f", and {len(known) - 8} more" if len(known) > 8 else ""
     name = view.numbers.items[view.numbers.leader].name
-    return f"{name}: {' · '.join(known[:8])}{more}" if known else ""
+    return f"{name}: {' · '.join(known)}" if 0 < len(known) <= COLUMNS else ""
 
 
 def _tiles(view: View) -> list[Html]:
@@ -168,6 +169,7 @@ def _bar(item: ItemNumbers) -> pictures.Bar:
 def _items(view: View, shown: Sequence[int], levels: bool) -> Html:
     """The table of some items; all numbers of a column have as many places."""
     now = view.numbers
+    leader = "" if now.leader is None else now.items[now.leader].name
     rank = {item: at + 1 for at, item in enumerate(now.order)}
     places = _places([now.items[i].high - now.items[i].estimate for i in now.order])
     apart = _places([now.items[i].most - now.items[i].behind for i in now.order])
@@ -177,13 +179,19 @@ def _items(view: View, shown: Sequence[int], levels: bool) -> Html:
         level = (number(item.estimate, places), _span(item.low, item.high, places)) if levels else ()
         front = item.state in ("best", "leading")
         distance = ("–", "–") if front else (number(item.behind, apart), _span(item.least, item.most, apart))
-        mark = () if item.state == "eliminated" else (badge(item.state, item.state),)
-        rows.append((rank[i], item.name, *level, *distance, joined([*mark, item.why], " ")))
+        mark = () if item.state == "eliminated" else (_state(view, item.state),)
+        why = item.why.replace(f" behind {leader},", " behind the leader,") if len(leader) > 16 else item.why
+        rows.append((rank[i], item.name, *level, *distance, joined([*mark, why], " ")))
     header = ("#", "item", *(("estimate", "interval") if levels else ()), "behind", "interval", "why")
     classes = [now.items[i].state for i in shown]
     short = max(len(now.items[i].name) for i in shown) <= 24
     kinds = "n" + ("t" if short else "w") + "nn" * levels + "nnw"
     return table(header, rows, kinds=kinds, classes=classes)
+
+
+def _state(view: View, state: str) -> Html:
+    """What is not certified is not called the best."""
+    return badge("first", "doubtful") if state == "best" and not view.certified else badge(state, state)
 
 
 def _rest(view: View, rest: Sequence[int], levels: bool) -> Html | None:

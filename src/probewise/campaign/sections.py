@@ -171,8 +171,8 @@ def _items(view: View, shown: Sequence[int], levels: bool) -> Html:
     now = view.numbers
     leader = "" if now.leader is None else now.items[now.leader].name
     rank = {item: at + 1 for at, item in enumerate(now.order)}
-    places = _places([now.items[i].high - now.items[i].estimate for i in now.order])
-    apart = _places([now.items[i].most - now.items[i].behind for i in now.order])
+    places = _places([now.items[i].high - now.items[i].estimate for i in now.order[:TOP]])
+    apart = _places([now.items[i].most - now.items[i].behind for i in now.order[:TOP]])
     rows: list[tuple[Content, ...]] = []
     for i in shown:
         item = now.items[i]

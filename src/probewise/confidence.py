@@ -324,24 +324,46 @@ def mixture_width(precision: Array, scale: Array, alpha: float) -> Array:
     return np.where(known, np.sqrt(spread * log) / np.where(known, precision, 1.0), np.inf)
 
 
-def noise_bound(value: float, degrees: int, alpha: float) -> float:
-    """An upper bound on σ² at all times at once, from scatter ``value`` of Gaussian replicates; infinite with too few.
+@final
+@dataclass(frozen=True)
+class ReplicateBound:
+    """An upper bound on σ² at all times at once, from the scatter of Gaussian replicates within rounds."""
 
-    It is where the mean over λ of exp(-λ value/σ²)·(1 + 2λ)^(degrees/2) is 1/alpha (docs/confidence.md, Theorem 7).
-    """
-    rates = np.array([0.05, 0.2, 0.8, 3.2, 12.8])
-    growth = 0.5 * degrees * np.log1p(2.0 * rates)
-    wanted = math.log(rates.size / alpha)
-    if float(np.logaddexp.reduce(growth)) <= wanted:
-        return math.inf
-    if value <= 0:
-        return 0.0
-    low, high = (
-        value * 1e-12,
-        value * 1e12,
-    )  # for 1/σ² within twelve orders of magnitude of 1/value, bisect its logarithm
-    for _ in range(100):
-        middle = math.sqrt(low * high)
-        exceeds = float(np.logaddexp.reduce(growth - rates * value / middle)) > wanted
-        low, high = (low, middle) if exceeds else (middle, high)
-    return high
+    rates: tuple[float, ...] = tuple(16.0 * 3.0**-k for k in range(9))
+    """κ > 0 of the martingales exp(-κ Q/σ²)·(1 + 2κ)^(ν/2) that are averaged; small ones serve many degrees ν."""
+
+    name: ClassVar[str] = "replicates"
+    proven: ClassVar[bool] = True
+    assumes: ClassVar[str] = "independent Gaussian replicates of one σ, up to the relative scales given"
+    reference: ClassVar[str] = "docs/confidence.md, Theorem 7"
+
+    def __post_init__(self) -> None:
+        if not self.rates or not all(0 < rate < math.inf for rate in self.rates):
+            raise InvalidAlgorithm(f"rates must be positive and finite, at least one, got {self.rates!r}.")
+
+    def variance(self, value: float, degrees: int, alpha: float) -> float:
+        """The bound for scatter Q = ``value`` with ν = ``degrees``; infinite with too few, or if replicates all agree.
+
+        It is Q/q for the q at which the mean of exp(-κq)(1 + 2κ)^(ν/2) is 1/alpha. Its logarithm f is convex and falls
+        with q: Newton's steps from 0 rise to the root without passing it, so that each of them gives a bound.
+        """
+        rates = np.array(self.rates)
+        growth, wanted = 0.5 * degrees * np.log1p(2.0 * rates), math.log(rates.size / alpha)
+        if value <= 0 or float(np.logaddexp.reduce(growth)) <= wanted:
+            return math.inf
+        q = 0.0
+        for _ in range(100):
+            logs = growth - rates * q
+            top = float(logs.max())
+            parts = np.exp(logs - top)
+            excess = top + math.log(parts.sum()) - wanted
+            step = excess * float(parts.sum() / (parts @ rates))
+            if step <= 1e-12 * q:
+                break
+            q += step
+        return value / q
+
+
+def noise_bound(value: float, degrees: int, alpha: float) -> float:
+    """``ReplicateBound().variance``: an upper bound on σ² at all times at once."""
+    return ReplicateBound().variance(value, degrees, alpha)

@@ -93,10 +93,7 @@ def loop(
     keep: bool = True,
 ) -> Result:
     """Ask, observe and tell until the algorithm answers; round t draws from ``stream(t)``; ``keep`` the history."""
-    if not isinstance(goal, BestItem):
-        raise InvalidGoal(f"a goal is an object such as BestItem(delta=0.05), got {goal!r}.")
-    if not isinstance(algorithm, Algorithm):
-        raise InvalidAlgorithm(f"an algorithm is an object such as Rage(), got {algorithm!r}; ALGORITHMS has them all.")
+    check(problem, goal, algorithm)
     state = algorithm.init(problem, goal)
     data = Measurements.empty(problem.n_probes)
     history: list[Round] = []
@@ -118,3 +115,21 @@ def loop(
     name = None if answer is None else problem.item_names[answer]
     theta = least_squares(problem.probes, data, sigma=problem.sigma).theta
     return Result(answer, name, data.n, data.cost(problem.cost), rounds, status, theta, tuple(history))
+
+
+def check(problem: Problem, goal: BestItem, algorithm: Algorithm[Any]) -> None:
+    """Refuse what is no goal or no algorithm, and an algorithm that needs more than the problem gives."""
+    if not isinstance(goal, BestItem):
+        raise InvalidGoal(f"a goal is an object such as BestItem(delta=0.05), got {goal!r}.")
+    if not isinstance(algorithm, Algorithm):
+        raise InvalidAlgorithm(f"an algorithm is an object such as Rage(), got {algorithm!r}; ALGORITHMS has them all.")
+    if not problem.sigma_known and not algorithm.learns_sigma:
+        raise InvalidAlgorithm(
+            f"{algorithm.name} must know sigma, the noise of a measurement, and this problem leaves it unknown; "
+            "give an upper bound on it or choose Sage."
+        )
+    if np.isfinite(problem.stock).any() and not algorithm.minds_stock:
+        raise InvalidAlgorithm(
+            f"{algorithm.name} asks for any number of measurements, and this problem limits the stock of probes; "
+            "leave stock out or choose Sage."
+        )

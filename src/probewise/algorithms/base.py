@@ -42,6 +42,10 @@ class Algorithm(abc.ABC, Generic[S]):
     """Where it comes from."""
     needs: ClassVar[str] = "nothing"
     """What a user must know beforehand, in a few words."""
+    learns_sigma: ClassVar[bool] = False
+    """Whether it can do with noise of unknown scale."""
+    minds_stock: ClassVar[bool] = False
+    """Whether it can do with probes of limited stock."""
 
     @property
     @abc.abstractmethod

@@ -12,7 +12,7 @@ from probewise.algorithms.base import Algorithm, Counts, Standing
 from probewise.algorithms.batches import Limits
 from probewise.algorithms.planning import allocated, check_stock
 from probewise.algorithms.prior import Items, Prior
-from probewise.confidence import log_evidence
+from probewise.confidence import ReplicateBound, log_evidence
 from probewise.coordinates import Array
 from probewise.design import Directions, pairs, star
 from probewise.errors import InvalidAlgorithm
@@ -21,6 +21,8 @@ from probewise.goal import BestItem
 from probewise.measurements import Measurements
 from probewise.problem import Problem
 
+_NOISE = 0.1
+"""Part of δ that a bound on noise of unknown scale may spend."""
 _STEP = 0.1
 """Grid of the smallest gaps' logarithms, coarser for others: nearly equal gaps share a design, solved once."""
 
@@ -87,6 +89,8 @@ class Sage(Algorithm[_Standing]):
     name: ClassVar[str] = "sage"
     summary: ClassVar[str] = "Pools all rounds, designs for the current leader, rules items out by mixture evidence."
     reference: ClassVar[str] = "docs/sage.md"
+    learns_sigma: ClassVar[bool] = True
+    minds_stock: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not self.growth > 1:
@@ -118,8 +122,9 @@ class Sage(Algorithm[_Standing]):
         start = state if state.open is None else state.open.since
         came = np.zeros_like(state.data.count) if state.open is None else state.open.data.count
         directions, room = self._directions(problem, goal, start), problem.stock - state.data.count
-        least = self.min_batch or 1
-        whole = allocated(problem, directions, max(self._size(start), int(came.sum()) + least), room, tol=self.tol)
+        least, pairs_of = self.min_batch or 1, 1 if problem.sigma_known else 2
+        wanted = max(self._size(start), int(came.sum()) + least)
+        whole = allocated(problem, directions, wanted, room, tol=self.tol, replicates=pairs_of)
         counts = self.limits.batch(whole, came)
         if counts.sum() < least:
             left = np.minimum(room - came - counts, (self.max_replicates or np.inf) - counts)
@@ -179,21 +184,25 @@ class Sage(Algorithm[_Standing]):
         """Measurements of a round that begins now."""
         return self.limits.size(max(math.ceil((self.growth - 1.0) * state.data.n), state.prior.size))
 
-    def _evidence(self, problem: Problem, state: _Standing, leader: int, epsilon: float = 0.0) -> Array:
+    def _evidence(self, problem: Problem, goal: BestItem, state: _Standing, leader: int, epsilon: float = 0.0) -> Array:
         """(k,): log of share × evidence for (leader - z')'θ > -epsilon, for items z' alive; -inf for the leader."""
         others = state.alive != leader
-        rivals, sums = state.alive[others], state.collected[leader].at(others)
+        rivals, (precision, total) = state.alive[others], state.collected[leader].at(others)
+        total = total + epsilon * precision
         extra = self.scale / state.prior.variance(problem, leader, rivals)
         log = np.full(state.alive.size, -np.inf)
-        log[others] = np.log(state.prior.share(problem, leader, rivals)) + log_evidence(
-            sums.total + epsilon * sums.precision, sums.precision, extra
-        )
+        log[others] = log_evidence(total / _noise(problem, goal, state), precision, extra)
+        log[others] += np.log(state.prior.share(problem, leader, rivals))
+        if not problem.sigma_known:
+            log[others] = np.where(total > 0, log[others], -np.inf)  # a bound above σ weakens evidence for a lead only
         return log
 
     def _ruled_out(self, problem: Problem, goal: BestItem, state: _Standing) -> _Standing:
         """Without the items against which the collected evidence is 1/δ or more; if that is all, with the first."""
-        total = np.logaddexp.reduce([self._evidence(problem, state, leader) for leader in state.collected], axis=0)
-        kept = ~(total >= -math.log(goal.delta))  # what is not a number rules nobody out
+        total = np.logaddexp.reduce(
+            [self._evidence(problem, goal, state, leader) for leader in state.collected], axis=0
+        )
+        kept = ~(total >= -math.log(_delta(problem, goal)))  # what is not a number rules nobody out
         kept[0] |= not kept.any()
         known = {leader: sums.at(kept) for leader, sums in state.collected.items()}
         state = replace(state, alive=state.alive[kept])
@@ -204,8 +213,8 @@ class Sage(Algorithm[_Standing]):
         """Whether no item left can be ahead of the leader by more than epsilon."""
         if goal.epsilon == 0:
             return False
-        log = self._evidence(problem, state, int(state.alive[0]), goal.epsilon)
-        return bool((log[1:] >= -math.log(goal.delta)).all())
+        log = self._evidence(problem, goal, state, int(state.alive[0]), goal.epsilon)
+        return bool((log[1:] >= -math.log(_delta(problem, goal))).all())
 
     def _directions(self, problem: Problem, goal: BestItem, state: _Standing) -> Directions:
         """All pairs at first; then the oracle's, gaps in units of the root of the evidence that each needs."""
@@ -218,16 +227,31 @@ class Sage(Algorithm[_Standing]):
         return star(problem.items[rows], 0, np.append(1.0, gaps[order]))
 
     def _leads(self, problem: Problem, goal: BestItem, state: _Standing) -> tuple[Array, Array, Array]:
-        """Over the rivals of the leader: its estimated lead plus epsilon, the lead that rules out, and log evidence."""
+        """Over the rivals of the leader: its estimated lead plus epsilon and the lead that rules out, both in units of
+        the noise, and log evidence.
+        """
         leader, rivals = int(state.alive[0]), state.alive[1:]
         precision, total = (part[1:] for part in state.collected[leader])
         first, share = (f(problem, leader, rivals) for f in (state.prior.variance, state.prior.share))
         extra = self.scale / first
         # a comparison that was lost with its measurements is planned as if it had the first round's precision
         precision = np.where(precision > 0, precision, 1.0 / first)
-        need = -np.log(2.0 * share * goal.delta) + 0.5 * np.log1p(precision / extra)
+        need = -np.log(2.0 * share * _delta(problem, goal)) + 0.5 * np.log1p(precision / extra)
         need = np.maximum(need, 0.5)  # with δ above 1/2, Φ(z) ≈ 1 is too coarse
-        return total / precision + goal.epsilon, np.sqrt(2.0 * need * (precision + extra)) / precision, need
+        lead = (total / precision + goal.epsilon) / _noise(problem, goal, state)
+        return lead, np.sqrt(2.0 * need * (precision + extra)) / precision, need
+
+
+def _delta(problem: Problem, goal: BestItem) -> float:
+    """What is left of δ for comparisons."""
+    return goal.delta if problem.sigma_known else (1.0 - _NOISE) * goal.delta
+
+
+def _noise(problem: Problem, goal: BestItem, state: _Standing) -> float:
+    """1, or an upper bound on the unknown scale of the noise at all times at once."""
+    if problem.sigma_known:
+        return 1.0
+    return math.sqrt(ReplicateBound().variance(*state.pool.pure_error, _NOISE * goal.delta))
 
 
 def coarse(gaps: Array) -> Array:

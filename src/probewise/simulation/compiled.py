@@ -22,7 +22,7 @@ from probewise.goal import BestItem
 from probewise.measurements import Measurements
 from probewise.problem import Problem
 from probewise.result import Result
-from probewise.run import Counts, Observe
+from probewise.run import Counts, Observe, check
 from probewise.simulation.environment import LinearEnvironment, unit_noise
 
 if TYPE_CHECKING:
@@ -63,6 +63,7 @@ def run(
         raise InvalidAlgorithm(f"only LinGapE under one of its own thresholds is compiled, got {algorithm!r}.")
     if find_spec("numba") is None:
         raise MissingExtra("the compiled LinGapE needs numba, which is not installed; install probewise[fast].")
+    check(environment.problem, goal, algorithm)
     problem, state, rounds = environment.problem, algorithm.init(environment.problem, goal), 0
     data = Measurements.empty(problem.n_probes)
     limit = math.inf if budget is None else budget

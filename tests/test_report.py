@@ -121,6 +121,7 @@ def test_every_item_and_record_is_there(decided: tuple[Campaign, Path, str]) -> 
 def test_the_same_records_give_the_same_file(decided: tuple[Campaign, Path, str]) -> None:
     _, path, text = decided
     assert report(Campaign.open(path)) == text
+    assert str(path.parent) not in text
 
 
 def test_nothing_is_loaded(decided: tuple[Campaign, Path, str]) -> None:
@@ -154,10 +155,10 @@ def test_the_script_replays_the_decision(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    lab, _, text = decided
+    lab, path, text = decided
     status, script = lab.status(), tmp_path / "replay.py"
     script.write_text(script_of(text), "utf-8")
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, script], cwd=path.parent, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.endswith(f"{status.measurements} measurements: {status.item}\n")
     lab.export(tmp_path / "journal.jsonl")

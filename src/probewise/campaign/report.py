@@ -38,7 +38,8 @@ def write(campaign: Campaign, path: str | Path) -> None:
 
 def report(campaign: Campaign) -> str:
     """The report of a campaign as it is now."""
-    now = view(campaign, campaign._store.name)
+    name = campaign._store.name
+    now = view(campaign, name if "://" in name else Path(name).name)  # folders of a computer concern nobody else
     return page(headline(now), body(now))
 
 

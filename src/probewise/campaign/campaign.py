@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import getpass
+import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from importlib import import_module
@@ -14,11 +15,11 @@ import numpy as np
 
 from probewise.algorithms import Algorithm, Sage
 from probewise.campaign import entry
-from probewise.campaign.charter import Charter, Columns
+from probewise.campaign.charter import Charter, Columns, limits
 from probewise.campaign.ledger import OPEN, VOIDED, Ledger, Place, row_id
 from probewise.campaign.records import Record
 from probewise.campaign.replay import Trail, replay
-from probewise.campaign.rows import Rows, all_rows, no_rows, open_rows
+from probewise.campaign.rows import OWN, Rows, all_rows, no_rows, open_rows
 from probewise.campaign.status import Status, status
 from probewise.campaign.storage import Storage, storage_at
 from probewise.campaign.told import Proposal, Told, recorded, unplanned
@@ -56,26 +57,24 @@ class Campaign:
         seed: int | None = None,
         *,
         author: str | None = None,
-        outcome_range: tuple[float, float] | None = None,
+        outcome_range: tuple[float | None, float | None] = (None, None),
         probe_columns: TableLike | None = None,
         item_columns: TableLike | None = None,
     ) -> Campaign:
         """Begin a campaign in a new file (SQLite, or JSON lines if it ends with .jsonl) or in a database (a URL).
 
         ``probe_columns`` is a table with one row per probe that is shown on every sheet, by default the features;
-        ``outcome_range`` (low, high) refuses outcomes outside.
+        ``outcome_range`` (low, high) refuses outcomes outside, None being no limit.
         """
         store = storage_at(path)
         charter = Charter(
             problem,
             goal or BestItem(),
             algorithm or Sage(),
-            int(np.random.SeedSequence(seed).entropy),  # type: ignore[arg-type]
-            outcome_range,
-            _features(problem.feature_names, problem.probes)
-            if probe_columns is None
-            else _cells(probe_columns, "probe"),
-            _features(problem.feature_names, problem.items) if item_columns is None else _cells(item_columns, "item"),
+            secrets.randbits(64) if seed is None else seed,
+            limits(*outcome_range),
+            _columns(problem.probes, problem.feature_names, problem.probe_names, probe_columns, "probe"),
+            _columns(problem.items, problem.feature_names, problem.item_names, item_columns, "item"),
         )
         first = Record.new("created", charter.to_json(), author=author or _user(), after=None)
         try:
@@ -225,14 +224,14 @@ class Campaign:
 
     def result(self) -> Result:
         """The outcome so far in the form of ``identify``; its item is None until one is declared."""
-        trail = self.trail
+        standing = self.status()
         ledger, problem, data = self._ledger, self.problem, self._ledger.measured
-        item = ledger.declared if ledger.declared == trail.answer else None
         n = problem.n_probes
         rounds = tuple(Round(np.bincount(sheet.probes, minlength=n), sheet.measurements(n)) for sheet in ledger.sheets)
         theta = least_squares(problem.probes, data, sigma=problem.sigma).theta
-        name, state = (None, "undecided") if item is None else (problem.item_names[item], "identified")
-        return Result(item, name, data.n, data.cost(problem.cost), len(rounds), state, theta, rounds)
+        item = None if standing.item is None else problem.item_names.index(standing.item)
+        state = "identified" if item is not None else "undecided" if ledger.declared is None else "not certified"
+        return Result(item, standing.item, data.n, standing.cost, len(rounds), state, theta, rounds)
 
     def report(self, path: str | Path) -> None:
         """Write one HTML file with the decision, the evidence and every record."""
@@ -243,6 +242,8 @@ class Campaign:
         path = Path(path)
         if path.suffix.casefold() == ".jsonl":
             copy = storage_at(path)
+            if copy.read():
+                raise InvalidCampaign(f"{path} holds a campaign already; choose another name for the copy.")
             for record in self.records:
                 copy.append(record.line, after=record.seq - 1)
             return
@@ -283,7 +284,8 @@ class Campaign:
         counts = charter.algorithm.ask(ledger.problem, charter.goal, trail.state, _stream(charter, number, 0))
         probes = np.repeat(np.arange(counts.size), counts)
         _stream(charter, number, 1).shuffle(probes)  # the order of measuring must not follow the probes
-        return "asked", {"round": number, "probes": probes.tolist()}
+        begins = not charter.algorithm.under_way(trail.state)
+        return "asked", {"round": number, "probes": probes.tolist(), "begins": begins}
 
     def _settle(self) -> Ledger:
         """Declare the answer that the records lead to, or withdraw one to which they no longer lead."""
@@ -351,19 +353,26 @@ def _stream(charter: Charter, round_: int, use: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(charter.seed, spawn_key=(round_, use)))
 
 
-def _features(names: tuple[str, ...], matrix: Any) -> Columns:
-    return {name: matrix[:, at].tolist() for at, name in enumerate(names)}
+def _columns(
+    features: Any, feature_names: tuple[str, ...], names: tuple[str, ...], source: TableLike | None, kind: str
+) -> Columns:
+    """The laboratory's own columns, or the features; a name that a sheet needs for itself gives way."""
+    if source is None:
+        out = {name: features[:, at].tolist() for at, name in enumerate(feature_names)}
+    else:
+        table = source if isinstance(source, Table) else frame_table(source, f"{kind}_columns")
+        if table is None:
+            raise InvalidCampaign(f"{kind}_columns must be a data frame or a table, got {type(source).__name__}.")
+        columns = (c.tolist() if isinstance(c, np.ndarray) else c for c in table.columns)
+        out = {name: [_cell(v) for v in column] for name, column in zip(table.header, columns, strict=True)}
+    kept = {name: cells for name, cells in out.items() if [str(cell) for cell in cells] != list(names)}
+    return {f"{name} of {kind}" if name in OWN else name: cells for name, cells in kept.items()}
 
 
-def _cells(source: TableLike, kind: str) -> Columns:
-    table = source if isinstance(source, Table) else frame_table(source, f"{kind}_columns")
-    if table is None:
-        raise InvalidCampaign(f"{kind}_columns must be a data frame or a table, got {type(source).__name__}.")
-    out = {}
-    for name, column in zip(table.header, table.columns, strict=True):
-        cells = column.tolist() if isinstance(column, np.ndarray) else column
-        out[name] = [None if v is None or v != v else v if isinstance(v, int | float | str) else str(v) for v in cells]
-    return out
+def _cell(value: Any) -> Any:
+    if value is None or value != value:
+        return None
+    return value if isinstance(value, int | float | str) else str(value)
 
 
 def _user() -> str:

@@ -32,8 +32,8 @@ class Charter:
     """One of the registry, with all its settings."""
     seed: int
     """Entropy of all random streams."""
-    outcome_range: tuple[float, float] | None
-    """Outcomes outside are refused."""
+    outcome_range: tuple[float, float]
+    """Outcomes outside are refused; infinite without a limit."""
     probe_columns: Columns
     """One cell per probe, shown on every sheet: the laboratory's own columns."""
     item_columns: Columns
@@ -44,8 +44,11 @@ class Charter:
             raise InvalidGoal(f"a goal is an object such as BestItem(delta=0.05), got {self.goal!r}.")
         if not isinstance(self.algorithm, Algorithm):
             raise InvalidAlgorithm(f"an algorithm is an object such as Sage(), got {self.algorithm!r}.")
-        if self.outcome_range is not None and not self.outcome_range[0] < self.outcome_range[1]:
-            raise InvalidCampaign(f"outcome_range must be (low, high) with low < high, got {self.outcome_range}.")
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
+            raise InvalidCampaign(f"seed must be a whole number of at least 0, got {self.seed!r}.")
+        low, high = self.outcome_range
+        if not low < high:
+            raise InvalidCampaign(f"outcome_range must be (low, high) with low below high, got ({low}, {high}).")
         for kind, columns in (("probe", self.probe_columns), ("item", self.item_columns)):
             count = self.problem.n_probes if kind == "probe" else self.problem.n_items
             for name, cells in columns.items():
@@ -72,7 +75,7 @@ class Charter:
             "goal": {"delta": self.goal.delta, "epsilon": self.goal.epsilon},
             "algorithm": _encoded_algorithm(self.algorithm),
             "seed": self.seed,
-            "outcome_range": None if self.outcome_range is None else list(self.outcome_range),
+            "outcome_range": [limit if math.isfinite(limit) else None for limit in self.outcome_range],
             "probe_columns": dict(self.probe_columns),
             "item_columns": dict(self.item_columns),
         }
@@ -80,16 +83,21 @@ class Charter:
     @classmethod
     def from_json(cls, body: Mapping[str, Any]) -> Charter:
         """What ``to_json`` wrote."""
-        limits = body["outcome_range"]
+        low, high = body["outcome_range"]
         return cls(
             Problem(**body["problem"]),
             BestItem(**body["goal"]),
             _decoded_algorithm(body["algorithm"]),
             body["seed"],
-            None if limits is None else (limits[0], limits[1]),
+            limits(low, high),
             body["probe_columns"],
             body["item_columns"],
         )
+
+
+def limits(low: float | None, high: float | None) -> tuple[float, float]:
+    """A range of outcomes; None is without limit."""
+    return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def _encoded_algorithm(algorithm: Algorithm[Any]) -> dict[str, Any]:

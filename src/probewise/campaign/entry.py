@@ -123,9 +123,9 @@ def number(line: Line, charter: Charter) -> float:
         raise line.fault("outcome", "expected a number")
     if not math.isfinite(value):
         raise line.fault("outcome", "expected a finite number; leave the cell empty if there is none, or void the row")
-    low, high = charter.outcome_range or (-math.inf, math.inf)
+    low, high = charter.outcome_range
     if not low <= value <= high:
-        raise line.fault("outcome", f"expected a number between {low:g} and {high:g}, the range of this campaign")
+        raise line.fault("outcome", f"expected a number from {low:g} to {high:g}, the range of this campaign")
     return float(value)
 
 

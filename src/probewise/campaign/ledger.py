@@ -52,6 +52,8 @@ class Sheet:
     """False for a round that the laboratory chose by itself."""
     problem: Problem
     """The problem when the round began, with the stock of that time."""
+    begins: bool = True
+    """False for a further batch of a round that the algorithm had planned as a whole."""
     closed: str | None = None
     """Why the rows that are missing are not waited for."""
 
@@ -174,8 +176,8 @@ def _places(ids: list[str]) -> list[Place]:
 
 def _asked(ledger: Ledger, record: Record) -> Ledger:
     probes = np.array(record.body["probes"], dtype=np.int64)
-    empty = np.full(probes.size, np.nan)
-    sheet = Sheet(record.body["round"], probes, empty, np.zeros(probes.size, dtype=np.int8), True, ledger.problem)
+    empty, states = np.full(probes.size, np.nan), np.zeros(probes.size, dtype=np.int8)
+    sheet = Sheet(record.body["round"], probes, empty, states, True, ledger.problem, record.body["begins"])
     return replace(ledger, sheets=(*ledger.sheets, sheet))
 
 

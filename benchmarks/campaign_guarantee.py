@@ -1,0 +1,132 @@
+"""The guarantee under the life of a laboratory: results late, in pieces, wrong and corrected, spilled and voided.
+
+Each simulated campaign goes on until an item is declared and nothing is pending: all late rows are in and all typing
+errors are corrected. Counted are wrong items at that moment, and also wrong items among those declared first, at
+whatever moment that was: with errors still in the data, no method can promise anything about these.
+
+    python benchmarks/campaign_guarantee.py --campaigns 2000
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+import probewise as pw
+from probewise.campaign import Campaign, Memory
+from probewise.design import remembering
+from probewise.simulation.table import Rate, exact_rate
+
+PROBLEM = pw.Problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [[1.0, 0.0], [0.0, 1.0], [0.7, 0.5]])
+THETA = np.array([0.8, 0.0])
+LATE, WRONG, SPILLED, CLOSED, OWN = 0.15, 0.05, 0.08, 0.5, 0.1
+"""Chances of a row to be late, mistyped or spilled, of a round to be closed early, and of rows of one's own choice."""
+
+
+@dataclass
+class Laboratory:
+    """Measures what it is asked, after its fashion; nothing it does depends on an outcome."""
+
+    campaign: Campaign
+    rng: np.random.Generator
+
+    def __post_init__(self) -> None:
+        self.late: dict[str, float] = {}
+        self.wrong: dict[str, float] = {}
+        self.first: str | None = None
+
+    def measure(self, probe: str) -> float:
+        row = PROBLEM.probe_names.index(probe)
+        return float(PROBLEM.probes[row] @ THETA + self.rng.standard_normal())
+
+    def round(self) -> None:
+        """One round, in pieces."""
+        now = {}
+        for row in self.campaign.ask():
+            own, truth = row["measurement"], self.measure(row["probe"])
+            fate = self.rng.random()
+            if fate < SPILLED:
+                self.campaign.void(own, reason="spilled")
+            elif fate < SPILLED + LATE:
+                self.late[own] = truth
+            elif fate < SPILLED + LATE + WRONG:
+                now[own], self.wrong[own] = truth + 10.0 * self.rng.standard_normal(), truth
+            else:
+                now[own] = truth
+        rows = self.rng.permutation(list(now)).tolist()
+        for piece in np.array_split(rows, 2):
+            self.campaign.tell({own: now[own] for own in piece.tolist()})
+            self.look()
+        if self.campaign.ledger.waiting is not None and self.rng.random() < CLOSED:
+            self.campaign.close(reason="the week is over")
+            self.look()
+        if self.rng.random() < OWN:
+            probes = self.rng.choice(PROBLEM.probe_names, size=2).tolist()
+            rows_ = [{"probe": probe, "outcome": self.measure(probe)} for probe in probes]
+            self.campaign.tell(rows_, off_plan=True)
+            self.look()
+
+    def catch_up(self, share: float) -> None:
+        """Late rows come in and errors are found, a share of them at random."""
+        for own in [own for own in self.late if self.rng.random() < share]:
+            self.campaign.tell({own: self.late.pop(own)})
+        for own in [own for own in self.wrong if self.rng.random() < share]:
+            self.campaign.correct(own, self.wrong.pop(own), reason="typing error")
+        self.look()
+
+    def look(self) -> None:
+        declared = self.campaign.ledger.declared
+        if self.first is None and declared is not None:
+            self.first = PROBLEM.item_names[declared]
+
+    def run(self) -> str:
+        """The item that is declared when nothing is pending any more."""
+        while True:
+            while self.campaign.ledger.declared is None:
+                self.round()
+                self.catch_up(0.5)
+                if self.campaign.ledger.waiting is not None:
+                    self.catch_up(1.0)
+            self.catch_up(1.0)
+            if (declared := self.campaign.ledger.declared) is not None:
+                return PROBLEM.item_names[declared]
+
+
+def rates(delta: float, campaigns: int, seed: int = 0) -> tuple[Rate, Rate, float]:
+    """Error rates of the item that stands in the end and of the one declared first, and the mean of measurements."""
+    best = PROBLEM.item_names[int(np.argmax(PROBLEM.items @ THETA))]
+    wrong = first = measurements = 0
+    for number in range(campaigns):
+        rng = np.random.default_rng([seed, number])
+        algorithm = pw.Sage(growth=float(rng.uniform(1.2, 2.0)))
+        campaign = Campaign.create(Memory(), PROBLEM, pw.BestItem(delta), algorithm, seed=number)
+        laboratory = Laboratory(campaign, rng)
+        wrong += laboratory.run() != best
+        first += laboratory.first != best
+        measurements += campaign.ledger.measured.n
+    return exact_rate(wrong, campaigns), exact_rate(first, campaigns), measurements / campaigns
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--campaigns", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    for delta in (0.3, 0.05):
+        start = time.perf_counter()
+        with remembering(keep=True):
+            final, first, mean = rates(delta, options.campaigns, options.seed)
+        print(
+            f"δ = {delta}: {final.errors} of {final.runs} campaigns wrong, rate {final.value:.4f}, 99 % interval "
+            f"[{final.low:.4f}, {final.high:.4f}]; first declared wrong: {first.errors}; {mean:.0f} measurements, "
+            f"{time.perf_counter() - start:.0f} s"
+        )
+        if final.high > delta:
+            raise SystemExit(f"the error rate is not shown to be at most {delta}")
+
+
+if __name__ == "__main__":
+    main()

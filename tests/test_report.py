@@ -204,6 +204,40 @@ def test_what_is_missing_is_said_at_the_top(options: dict[str, float], headline:
     assert page.of("span")[0] == badge
 
 
+SQUARE = np.array([[1.0, 0.2], [0.3, 1.0], [1.0, 1.0], [0.5, -1.0]])
+DIFFERENCES = np.array([[1.0, -1.0, 0.0], [0.0, 1.0, -1.0]])
+
+
+@pytest.mark.parametrize(
+    ("problem", "algorithm", "noise"),
+    [
+        (pw.Problem(SQUARE, [[1.0, 0.0]]), pw.Sage(), 1.0),
+        (pw.Problem(DIFFERENCES, np.eye(3)), pw.Sage(), 1.0),
+        (pw.Problem(SQUARE), pw.Uniform(), 1.0),
+        (pw.Problem(SQUARE), pw.LinGapE(), 1.0),
+        (pw.Problem(SQUARE), pw.Sage(max_batch=1), 1.0),
+        (pw.Problem(SQUARE), pw.Sage(), 0.0),
+        (pw.Problem(SQUARE, sigma=1e-9), pw.Sage(), 1e-9),
+        (pw.Problem(SQUARE, sigma=1e7), pw.Sage(), 1e7),
+    ],
+)
+@pytest.mark.parametrize("rounds", [1, 7])
+def test_odd_campaigns_have_a_report_without_holes(
+    problem: pw.Problem, algorithm: pw.Algorithm[object], noise: float, rounds: int
+) -> None:
+    lab, rng = Campaign.create(Memory(), problem, algorithm=algorithm, seed=0), np.random.default_rng(0)
+    theta = np.arange(1.0, problem.dimension + 1) * max(noise, 1e-9)
+    for _ in range(rounds):
+        rows = lab.ask()
+        probes = problem.probes[[int(name) for name in rows["probe"]]]
+        lab.tell(rows.filled(probes @ theta + noise * rng.normal(size=len(rows))))
+    page = Page(report(lab))
+    shown = " ".join(text for part in ("h1", "p", "td", "text", "figcaption") for text in page.of(part))
+    assert re.search(r"\b(nan|inf)\b", shown) is None
+    numbers = [value for _, of in page.tags for key, value in of.items() if key in ("x1", "x2", "y1", "y2", "cx", "d")]
+    assert not any("nan" in str(value) or "inf" in str(value) for value in numbers)
+
+
 def test_an_inadequate_model_says_what_to_do() -> None:
     page = Page(report(campaign(Memory(), bend=2.0)))
     alert = page.of("li")[0]

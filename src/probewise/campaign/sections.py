@@ -201,11 +201,12 @@ def _rest(view: View, rest: Sequence[int], levels: bool) -> Html | None:
     return inside if len(rest) <= PRINTED else tag("div", inside, class_="screen")
 
 
-def _span(low: float, high: float, places: int) -> str:
+def _span(low: float, high: float, places: int | None) -> str:
     return f"{number(low, places)} to {number(high, places)}" if math.isfinite(low) else "–"
 
 
-def _places(widths: Sequence[float]) -> int:
-    """Places after the point at which the typical width has two digits."""
+def _places(widths: Sequence[float]) -> int | None:
+    """Places after the point at which the typical width has two digits; None if that are too many."""
     known = sorted(width for width in widths if 0 < width < math.inf)
-    return min(max(1 - math.floor(math.log10(known[len(known) // 2])), 0), 9) if known else 3
+    places = max(1 - math.floor(math.log10(known[len(known) // 2])), 0) if known else 3
+    return places if places < 8 else None

@@ -28,6 +28,22 @@ class Standing:
     """Between 0 at the start and 1 at the answer; None if the algorithm cannot say."""
 
 
+@dataclass(frozen=True)
+class Forecast:
+    """What is left to do until the answer, as far as can be told now."""
+
+    measurements: int
+    """Measurements to come: as likely more as fewer."""
+    low: int
+    """As many or more with probability 90 %."""
+    high: int
+    """As many or fewer with probability 90 %: from low to high is an interval of 80 %."""
+    cost: float
+    """Cost of ``measurements``."""
+    rounds: int
+    """Rounds, or batches, that they take."""
+
+
 Counts = NDArray[np.int64]
 
 
@@ -85,6 +101,10 @@ class Algorithm(abc.ABC, Generic[S]):
         answer = self.answer(problem, goal, state)
         left = np.arange(problem.n_items) if answer is None else np.array([answer])
         return Standing(left, answer, None if answer is None else 1.0)
+
+    def forecast(self, problem: Problem, goal: BestItem, state: S) -> Forecast | None:
+        """What is left to do, a pure function of the state; None if the algorithm cannot say."""
+        return None
 
 
 AnyAlgorithm = Algorithm[Any]

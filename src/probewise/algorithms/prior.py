@@ -32,25 +32,31 @@ class Prior:
     """Measurements of the first round, and the least of any later one."""
     whitener: Array
     """(d, r): (z - z')@whitener has the squared length that (z - z')'θ̂ of the first round has as variance."""
+    factor: float
+    """Scale of the mixtures in units of the first round's precision."""
     closeness: Array
     """(m,): for each item z', Σ over the others z of 1/|(z - z')@whitener|; infinite for an even division."""
 
     @classmethod
-    def of(cls, problem: Problem, tol: float) -> Prior:
+    def of(cls, problem: Problem, factor: float, tol: float) -> Prior:
         """From the design for all pairs, two measurements for each probe in it."""
         n, m = problem.n_probes, problem.n_items
         if m == 1:
-            return cls(0, np.zeros((problem.dimension, 0)), np.full(1, np.inf))
+            return cls(0, np.zeros((problem.dimension, 0)), factor, np.full(1, np.inf))
         weights = plan(problem, pairs(problem.items), tol=tol).weights
         size = 2 * int(np.count_nonzero(weights))
         counts = round_design(weights, size, probes=problem.scaled_probes).counts
         fit = least_squares(problem.probes, Measurements(counts, np.zeros(n), np.zeros(n)), sigma=problem.sigma)
-        return cls(size, fit.whitener, _closeness((problem.items - problem.items[0]) @ fit.whitener))
+        return cls(size, fit.whitener, factor, _closeness((problem.items - problem.items[0]) @ fit.whitener))
 
     def variance(self, problem: Problem, leader: int, rivals: Items) -> Array:
         """(k,): v₁, the variance of (leader - rival)'θ̂ in the first round."""
         rows = (problem.items[leader] - problem.items[rivals]) @ self.whitener
         return np.asarray(np.einsum("ij,ij->i", rows, rows))
+
+    def scale(self, problem: Problem, leader: int, rivals: Items) -> Array:
+        """(k,): ρ, the scale of the mixture for (leader - rival)'θ."""
+        return self.factor / self.variance(problem, leader, rivals)
 
     def share(self, problem: Problem, leader: int, rivals: Items) -> Array:
         """(k,): the shares π(leader, rival) of δ, half evenly and half by closeness; they sum to 1 over the leaders."""

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import probewise as pw
-from probewise.campaign import Campaign, Memory, Storage
+from probewise.campaign import KINDS, Campaign, Memory, Storage
+from probewise.campaign.chronicle import TOLD
 from probewise.campaign.page import number, table, tag
 from probewise.campaign.report import report
 
@@ -274,6 +275,10 @@ def test_long_lists_are_cut_with_a_count() -> None:
 def test_a_report_needs_a_place_to_go(decided: tuple[Campaign, Path, str], tmp_path: Path) -> None:
     with pytest.raises(pw.ProbewiseError, match=r"cannot be written to .*nowhere.*choose another name"):
         decided[0].report(tmp_path / "nowhere" / "report.html")
+
+
+def test_every_kind_of_record_has_its_words() -> None:
+    assert set(TOLD) == set(KINDS)
 
 
 def test_pieces_of_html() -> None:

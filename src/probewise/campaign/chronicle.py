@@ -9,7 +9,7 @@ from importlib.metadata import version
 from typing import Any
 
 from probewise.campaign.page import Content, Html, facts, folded, paragraphs, section, table, tag
-from probewise.campaign.records import KINDS, Record
+from probewise.campaign.records import Record
 from probewise.campaign.storage import VERSION
 from probewise.campaign.view import View
 
@@ -49,7 +49,7 @@ def journal(view: View) -> Html:
 def _row(record: Record) -> tuple[Content, ...]:
     time = record.time[:19].replace("T", " ")
     mark = tag("code", record.digest[:10])
-    return record.seq, time, record.author, record.kind, _TOLD[record.kind](record.body), mark
+    return record.seq, time, record.author, record.kind, TOLD[record.kind](record.body), mark
 
 
 def _few(texts: Sequence[str]) -> str:
@@ -74,7 +74,7 @@ def _recorded(body: dict[str, Any]) -> str:
     return _few(pairs)
 
 
-_TOLD: dict[str, Callable[[dict[str, Any]], str]] = {
+TOLD: dict[str, Callable[[dict[str, Any]], str]] = {
     "created": _created,
     "asked": _round,
     "recorded": _recorded,
@@ -89,7 +89,7 @@ _TOLD: dict[str, Callable[[dict[str, Any]], str]] = {
     "withdrawn": lambda body: f"{body['item']}: {body['reason']}",
     "note": lambda body: str(body["text"]),
 }
-assert set(_TOLD) == set(KINDS)
+"""Kind of a record -> its body in words."""
 
 
 def replaying(view: View) -> Html:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import accumulate
 
 import numpy as np
 
@@ -35,7 +36,8 @@ SOURCES = {"noise": "within rounds", "drift": "between rounds", "fit": "lack of 
 def evidence(view: View) -> Html:
     """How the campaign got here."""
     total, panels = np.cumsum([round.n for round in view.rounds]).tolist(), []
-    problem, now, labels = view.charter.problem, view.numbers, view.labels
+    problem, now = view.charter.problem, view.numbers
+    labels = list(accumulate(view.labels, max))  # a round of the laboratory's own may have waited for a later one
     if now.leader is not None and now.rival is not None:
         pair = (now.leader, now.rival)
         rounds = finished(view.trail)

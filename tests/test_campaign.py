@@ -1,0 +1,533 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import probewise as pw
+from probewise.campaign import KINDS, Memory, Record, Sheet, records
+from probewise.campaign.ledger import place_of, row_id
+
+ROOT = Path(__file__).parents[1]
+PROBLEM = pw.Problem(
+    [[1, 0], [0, 1], [1, 1]],
+    [[1, 0], [0, 1], [0.5, 0.4]],
+    sigma=0.5,
+    cost=[1, 2, 4],
+    probe_names=["mild", "hot", "both"],
+    item_names=["A", "B", "C"],
+)
+THETA = np.array([1.0, 0.2])
+
+
+def create(**options: Any) -> pw.Campaign:
+    given = {"problem": PROBLEM, "seed": 0, "author": "Ada"} | options
+    return pw.Campaign.create(Memory(), **given)
+
+
+def truth(rows: Any) -> list[float]:
+    """Outcomes without noise."""
+    return [float(PROBLEM.probes[PROBLEM.probe_names.index(name)] @ THETA) for name in rows["probe"]]
+
+
+def finish(campaign: pw.Campaign) -> pw.Campaign:
+    while len(rows := campaign.ask()):
+        campaign.tell(rows.filled(truth(rows)))
+    return campaign
+
+
+# Asking
+
+
+def test_a_campaign_ends_with_the_item_that_identify_finds() -> None:
+    problem = pw.Problem(np.eye(3), sigma=0.3)
+    theta = np.array([1.0, 0.6, 0.0])
+    noise = np.random.default_rng(1)
+    campaign = pw.Campaign.create(Memory(), problem, pw.BestItem(0.1), seed=3)
+    told: list[np.ndarray] = []
+    while len(rows := campaign.ask()):
+        outcomes = [theta[int(name)] + 0.3 * noise.standard_normal() for name in rows["probe"]]
+        campaign.tell(rows.filled(outcomes))
+        order = np.argsort([int(name) for name in rows["probe"]], kind="stable")
+        told.append(np.array(outcomes)[order])
+    queue = iter(told)
+    result = pw.identify(problem, pw.BestItem(0.1), measure=lambda indices: next(queue))
+    mine = campaign.result()
+    assert (mine.item, mine.measurements, mine.rounds) == (result.item, result.measurements, result.rounds)
+    for one, other in zip(mine.history, result.history, strict=True):
+        np.testing.assert_array_equal(one.counts, other.counts)
+    np.testing.assert_allclose(mine.estimate, result.estimate)
+
+
+def test_asking_again_gives_the_rows_that_are_open() -> None:
+    campaign = create()
+    rows = campaign.ask()
+    assert list(campaign.ask()) == list(rows)
+    assert len(campaign.records) == 2
+    campaign.tell({rows["measurement"][1]: 0.5})
+    assert campaign.ask()["measurement"] == [own for own in rows["measurement"] if own != rows["measurement"][1]]
+    assert campaign.status().waiting == len(rows) - 1
+
+
+def test_the_order_of_measuring_is_random_and_comes_from_the_seed() -> None:
+    big = pw.Problem(np.eye(8))
+    one, same, other = (pw.Campaign.create(Memory(), big, seed=seed).ask()["probe"] for seed in (1, 1, 2))
+    assert one == same
+    assert one != other
+    assert sorted(one) == sorted(other) != one
+
+
+def test_replicates_are_numbered_within_a_round() -> None:
+    sheet = Sheet(1, np.array([2, 0, 2, 2, 0]), np.zeros(5), np.zeros(5, dtype=np.int8), True, PROBLEM)
+    assert sheet.replicates.tolist() == [1, 1, 2, 3, 2]
+
+
+def test_rows_are_a_table_for_the_laboratory(tmp_path: Path) -> None:
+    columns = pl.DataFrame({"probe": ["mild", "hot", "both"], "T / °C": [20, 80, None], "round": ["a", "b", "c"]})
+    rows = create(probe_columns=columns).ask()
+    assert list(rows.columns) == ["measurement", "round", "probe", "replicate", "outcome", "T / °C", "round of probe"]
+    first = next(csv.DictReader(io.StringIO(rows.to_csv(tmp_path / "ask.csv"))))
+    assert first["measurement"] == "r1-1"
+    assert first["outcome"] == ""
+    assert (tmp_path / "ask.csv").read_text() == rows.to_csv()
+    assert rows.to_polars().height == len(rows.to_pandas()) == len(rows)
+    assert "rows of round 1 to measure" in repr(rows)
+    with pytest.raises(pw.InvalidCampaign, match="one row per probe, expected 3 in 'x', got 2"):
+        create(probe_columns=pd.DataFrame({"x": [1, 2]}))
+    with pytest.raises(pw.InvalidCampaign, match="must be a data frame or a table, got list"):
+        create(probe_columns=[1, 2, 3])
+
+
+def test_nothing_is_asked_once_an_item_is_declared() -> None:
+    campaign = finish(create())
+    assert campaign.status().item == "A"
+    assert campaign.ask().sentence.startswith("A is the best item, with confidence 95 %")
+    assert campaign.records[-1].kind == "decided"
+    assert campaign.records[-1].body == {"item": "A", "round": campaign.status().rounds}
+    assert campaign.result().status == "identified"
+
+
+def test_one_item_needs_no_measurement() -> None:
+    campaign = pw.Campaign.create(Memory(), pw.Problem(np.eye(2), [[1.0, 0.0]]))
+    assert len(campaign.ask()) == 0
+    assert campaign.status().item == "0"
+
+
+# Telling
+
+
+def told_as(kind: str, table: list[dict[str, Any]], folder: Path) -> Any:
+    path = folder / "told.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, table[0])
+        writer.writeheader()
+        writer.writerows(table)
+    return {
+        "dictionaries": table,
+        "mapping": {row["measurement"]: row["outcome"] for row in table},
+        "pandas": pd.DataFrame(table),
+        "polars": pl.DataFrame(table),
+        "read by pandas": pd.read_csv(path),
+        "file": path,
+        "name": str(path),
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", ["dictionaries", "mapping", "pandas", "polars", "read by pandas", "file", "name"])
+def test_outcomes_come_in_any_table(kind: str, tmp_path: Path) -> None:
+    campaign = create()
+    rows = campaign.ask()["measurement"]
+    table = [{"measurement": own, "outcome": at + 0.5 if at else None} for at, own in enumerate(rows)]
+    told = campaign.tell(told_as(kind, table[::-1], tmp_path))
+    assert set(told.recorded) == set(rows[1:])
+    assert told.empty == 1
+    assert told.sentence == f"{len(rows) - 1} recorded, 1 empty."
+    assert campaign.ledger.outcome((1, 3)) == 2.5
+    again = campaign.tell(told_as(kind, table[::-1], tmp_path))
+    assert again.sentence == f"0 recorded, {len(rows) - 1} already recorded, 1 empty."
+    assert len(campaign.records) == 3
+
+
+def test_further_columns_are_kept_as_notes() -> None:
+    campaign = create()
+    own, other = campaign.ask()["measurement"][:2]
+    remark = {"remark": "cloudy", "pH": 7.2, "x0": 3}
+    campaign.tell([{"measurement": own, "outcome": 1, **remark}, {"measurement": other, "outcome": 1, "remark": ""}])
+    assert campaign.records[-1].body["notes"] == {own: {"remark": "cloudy", "pH": 7.2}}
+
+
+BAD = [
+    ([{"measurement": "r9-1", "outcome": 1}], r"row 0, column 'measurement': got 'r9-1', which was never asked for"),
+    ([{"measurement": "r1-99", "outcome": 1}], r"which was never asked for; the last one asked for is 'r1-\d'"),
+    ([{"measurement": "17-Mar", "outcome": 1}], r"got '17-Mar', expected an id such as 'r1-4'"),
+    ([{"measurement": None, "outcome": 1}], r"column 'measurement': got nothing, expected an id"),
+    ([{"measurement": "r1-1", "outcome": math.nan}], r"column 'outcome': got nan, expected a finite number"),
+    ([{"measurement": "r1-1", "outcome": "inf"}], r"got 'inf', expected a finite number"),
+    ([{"measurement": "r1-1", "outcome": "NaN"}], r"got 'NaN', expected a finite number"),
+    ([{"measurement": "r1-1", "outcome": "1,5"}], r"got '1,5', expected a number; use a decimal point"),
+    ([{"measurement": "r1-1", "outcome": "high"}], r"got 'high', expected a number; enter a number, or leave"),
+    ([{"measurement": "r1-1", "outcome": "1_000"}], r"got '1_000', expected a finite number"),
+    ([{"measurement": "r1-1", "outcome": True}], r"got True, expected a number"),
+    ([{"measurement": "r1-1", "outcome": [1]}], r"got \[1\], expected a number"),
+    ([{"measurement": "r1-1", "outcome": -11}], r"got -11, expected a number from -10 to 10, the range of this camp"),
+    ([{"measurement": "r1-1", "outcome": 1}, {"measurement": "R1-01", "outcome": 1}], r"row 0.*more than one row"),
+    ([{"measurement": "r1-1", "outcome": 1, "probe": "cold"}], r"column 'probe': got 'cold', expected '\w+' in row"),
+    ([{"measurement": "r1-1", "value": 1}], r"row 0 has no 'outcome'; it has 'measurement', 'value'"),
+    ([("r1-1", 1.0)], r"row 0 must be a dictionary with 'measurement', 'outcome', got \('r1-1', 1.0\)"),
+    (pd.DataFrame({"measurement": ["r1-1"]}), r"the table has no column 'outcome'; it has 'measurement'"),
+    (7, r"rows are a table with the columns 'measurement', 'outcome', got int"),
+    ("lost.csv", r"there is no file lost.csv"),
+]
+
+
+@pytest.mark.parametrize(("table", "sentence"), BAD, ids=[sentence for _, sentence in BAD])
+def test_a_table_with_a_fault_is_refused_whole(table: Any, sentence: str) -> None:
+    campaign = create(outcome_range=(-10, 10))
+    good = {"measurement": campaign.ask()["measurement"][1], "outcome": 1.0}
+    if isinstance(table, list) and isinstance(table[0], dict) and "outcome" in table[0]:
+        table = [*table, good]
+    before = campaign.records
+    for dry_run in (True, False):
+        with pytest.raises(pw.InvalidRows, match=sentence):
+            campaign.tell(table, dry_run=dry_run)
+    assert campaign.records == before
+
+
+def test_lines_of_a_file_are_named(tmp_path: Path) -> None:
+    campaign = create()
+    campaign.ask()
+    (tmp_path / "told.csv").write_text("measurement,outcome\nr1-1,1\n\nr1-2,?\n")
+    with pytest.raises(pw.InvalidRows, match=r"told.csv, line 4, column 'outcome': got '\?', expected a number"):
+        campaign.tell(tmp_path / "told.csv")
+
+
+def test_nothing_was_asked_for() -> None:
+    with pytest.raises(pw.InvalidRows, match="nothing has been asked for yet"):
+        create().tell({"r1-1": 1.0})
+
+
+def test_another_value_needs_a_correction() -> None:
+    campaign = create()
+    campaign.ask()
+    campaign.tell({"r1-1": 1.0})
+    with pytest.raises(pw.InvalidRows, match=r"got 2.0, but 'r1-1' has 1.0 on record; use correct, with a reason"):
+        campaign.tell({"r1-1": 2.0, "r1-2": 1.0})
+    assert campaign.correct("1-1", 2.0, reason="typing error") == "1-1 is 2.0 now."
+    assert campaign.correct("r1-1", 2.0, reason="typing error") == "r1-1 was so already."
+    told = campaign.tell({"r1-1": 1.0, "r1-2": 1.0})
+    assert (told.recorded, told.outdated) == (("r1-2",), ("r1-1",))
+    assert campaign.ledger.outcome((1, 1)) == 2.0
+    with pytest.raises(pw.InvalidRows, match="'r1-3' has no outcome to correct; use tell"):
+        campaign.correct("r1-3", 1.0, reason="typing error")
+    with pytest.raises(pw.InvalidRows, match="a correction needs a reason in words, got ' '"):
+        campaign.correct("r1-1", 1.0, reason=" ")
+    with pytest.raises(pw.InvalidRows, match="got nan, expected a finite number"):
+        campaign.correct("r1-1", math.nan, reason="typing error")
+
+
+def test_a_voided_row_counts_again_only_with_a_reason() -> None:
+    campaign = create()
+    campaign.ask()
+    campaign.tell({"r1-1": 1.0})
+    assert campaign.void(["r1-1", "r1-2"], reason="spilled") == "Voided."
+    assert campaign.void("r1-1", reason="spilled") == "These rows were voided already."
+    assert campaign.status().measurements == 0
+    with pytest.raises(pw.InvalidRows, match=r"'r1-2' was voided \(spilled\); use correct, with a reason"):
+        campaign.tell({"r1-2": 1.0})
+    assert campaign.tell({"r1-1": 1.0}).outdated == ("r1-1",)
+    campaign.correct("r1-2", 1.0, reason="it was another one that was spilled")
+    assert campaign.status().measurements == 1
+
+
+def test_a_late_row_is_accepted_and_changes_the_state() -> None:
+    campaign = create()
+    rows = campaign.ask()
+    ids, outcomes = rows["measurement"], truth(rows)
+    campaign.tell(dict(zip(ids[1:], outcomes[1:], strict=True)))
+    assert campaign.close(reason="lost in the mail") == "The round is closed."
+    campaign.ask()
+    before = campaign.trail
+    told = campaign.tell({ids[0]: outcomes[0] + 1.0})
+    assert told.late == (ids[0],)
+    assert told.sentence == "1 recorded, 1 of them late."
+    assert campaign.trail.state is not before.state
+    assert "changed 1 times after they had been looked at" in campaign.status().warnings[0]
+    campaign.tell(dict.fromkeys(campaign.ask()["measurement"], 0.0))
+    with pytest.raises(pw.InvalidCampaign, match="no round is waiting for rows"):
+        campaign.close(reason="to be sure")
+
+
+def test_a_round_without_any_outcome_is_asked_for_again() -> None:
+    campaign = create()
+    first = campaign.ask()
+    campaign.close(reason="the freezer broke down")
+    again = campaign.ask()
+    assert again["round"] == [2] * len(first)
+    assert sorted(again["probe"]) == sorted(first["probe"])
+
+
+# Rows of the laboratory's own
+
+
+def test_rows_off_plan_are_a_round_of_their_own() -> None:
+    campaign = create()
+    rows = campaign.ask()
+    table = [{"probe": "both", "outcome": 1.25}, {"probe": "mild", "outcome": "0.75"}]
+    assert "(dry run: nothing was written)" in campaign.tell(table, off_plan=True, dry_run=True).sentence
+    told = campaign.tell(table, off_plan=True)
+    assert told.recorded == ("r2-1", "r2-2")
+    assert "holds if these rows were chosen before any of their outcomes was seen" in told.sentence
+    again = campaign.tell(table[::-1], off_plan=True)
+    assert (again.recorded, again.sentence) == ((), "These rows are on record already, as round 2.")
+    assert campaign.trail.sheets == ()  # the round that was asked for comes first, and it is not complete
+    campaign.tell(rows.filled(truth(rows)))
+    assert [sheet.number for sheet in campaign.trail.sheets] == [1, 2]
+    campaign.correct("r2-1", 1.5, reason="typing error")
+    assert campaign.tell(table, off_plan=True).recorded == ()
+    assert any("the laboratory's own: 1" in warning for warning in campaign.status().warnings)
+
+
+@pytest.mark.parametrize(
+    ("table", "sentence"),
+    [
+        ([{"probe": "hott", "outcome": 1}], "got 'hott', expected the name of a probe; did you mean 'hot'"),
+        ([{"probe": None, "outcome": 1}], "got nothing, expected the name of a probe; the probes are 'mild'"),
+        ([{"probe": "hot", "outcome": None}], "column 'outcome': got nothing, expected a number"),
+        ([{"measurement": "r1-1", "outcome": 1}], "row 0 has no 'probe'"),
+        ([], "a round needs at least one row"),
+    ],
+)
+def test_rows_off_plan_are_checked_too(table: Any, sentence: str) -> None:
+    with pytest.raises(pw.InvalidRows, match=sentence):
+        create().tell(table, off_plan=True)
+
+
+def test_rows_off_plan_need_an_algorithm_that_can_take_them() -> None:
+    with pytest.raises(pw.InvalidCampaign, match="the guarantee of 'rage' covers only the rounds that it plans"):
+        create(algorithm=pw.Rage("tight")).tell([{"probe": "hot", "outcome": 1}], off_plan=True)
+
+
+# The answer
+
+
+def test_a_correction_withdraws_the_answer_loudly() -> None:
+    campaign = finish(create())
+    last = campaign.trail.sheets[-1].number
+    hot = [f"r{last}-{i + 1}" for i, p in enumerate(campaign.ledger.sheet(last).probes) if p == 0]
+    said = [campaign.correct(own, -3.0, reason="wrong column") for own in hot]
+    assert any(text.endswith("'A' is no longer declared the best.") for text in said)
+    kinds = [record.kind for record in campaign.records]
+    withdrawn = campaign.records[kinds.index("withdrawn")]
+    assert withdrawn.body["item"] == "A"
+    assert withdrawn.body["reason"].endswith("corrected (wrong column)")
+    status = campaign.status()
+    assert status.item is None
+    assert any("'A' was declared the best and was withdrawn" in warning for warning in status.warnings)
+    assert campaign.result().status == "undecided"
+    for own in hot:
+        campaign.correct(own, 1.0, reason="the first value was right")
+    assert finish(campaign).status().item == "A"
+
+
+def test_the_last_round_decides_and_says_so() -> None:
+    campaign = create()
+    while True:
+        rows = campaign.ask()
+        told = campaign.tell(rows.filled(truth(rows)))
+        if "is the best" in told.sentence:
+            break
+    assert told.sentence == f"{len(rows)} recorded. 'A' is the best, with confidence 0.95."
+    assert campaign.void(rows["measurement"][0], reason="spilled").startswith("Voided.")
+
+
+def test_a_replay_that_decides_otherwise_is_not_believed() -> None:
+    """A later version of an algorithm may find less in the same records: here, one that believes in more noise."""
+    memory = Memory()
+    finish(pw.Campaign.create(memory, PROBLEM, seed=0))
+    lines = [json.loads(line) for line in memory.lines]
+    lines[0]["body"]["problem"]["sigma"] = [5.0] * 3
+    other, last = Memory(), None
+    for data in lines:
+        last = Record.new(data["kind"], data["body"], author="Ada", after=last)
+        other.append(last.line, after=last.seq - 1)
+    campaign = pw.Campaign.open(other)
+    status = campaign.status()
+    assert status.item is None
+    assert "'A' was declared the best by probewise" in status.warnings[0]
+    assert "replays the records to no answer: believe neither" in status.warnings[0]
+    assert len(campaign.records) == len(memory.lines)  # looking writes nothing
+    assert len(campaign.ask()) > 0
+    assert campaign.records[-2].kind == "withdrawn"
+    assert campaign.records[-2].body["reason"].startswith("another version of probewise")
+
+
+def test_an_answer_whose_declaration_was_lost_in_a_crash_is_declared_later() -> None:
+    memory = Memory()
+    finish(pw.Campaign.create(memory, PROBLEM, seed=0))
+    del memory.lines[-1]
+    campaign = pw.Campaign.open(memory)
+    assert campaign.status().item is None
+    assert "lead to 'A', which has not been declared yet; ask declares it" in campaign.status().warnings[0]
+    campaign.ask()
+    assert pw.Campaign.open(memory).status().item == "A"
+
+
+def test_data_that_contradict_the_model_are_not_certified() -> None:
+    """Interaction: "both" is far from the sum of the others."""
+    campaign = create()
+    campaign.tell([{"probe": "both", "outcome": 9.2 + 0.1 * k} for k in range(9)], off_plan=True)
+    for _ in range(20):
+        rows = campaign.ask()
+        campaign.tell(
+            rows.filled([9.2 if name == "both" else v for v, name in zip(truth(rows), rows["probe"], strict=True)])
+        )
+    assert campaign.ledger.declared is not None
+    status = campaign.status()
+    assert status.item is None
+    assert "not certified" in status.sentence
+    assert campaign.result().status == "not certified"
+
+
+# What is stored
+
+
+def test_every_record_says_who_when_and_by_which_version() -> None:
+    campaign = create()
+    campaign.note("the window was open")
+    record = campaign.records[-1]
+    assert (record.seq, record.kind, record.author, record.version) == (2, "note", "Ada", pw.__version__)
+    assert record.time.endswith("+00:00")
+    assert set(json.loads(record.line)) == {"seq", "time", "author", "version", "form", "kind", "body", "digest"}
+    with pytest.raises(pw.InvalidRows, match="a note needs a reason in words"):
+        campaign.note("")
+
+
+def test_the_charter_is_read_back_as_it_was() -> None:
+    problem = replace(PROBLEM, stock=[5, None, 7])
+    for algorithm in (pw.Sage(growth=1.3), pw.Rage("tight"), pw.Uniform(), pw.XYOracle([1.0, 0.0]), pw.LinGapE()):
+        memory = Memory()
+        one = pw.Campaign.create(memory, problem, pw.BestItem(0.1, 0.2), algorithm, seed=5, outcome_range=(0, None))
+        other = pw.Campaign.open(memory)
+        assert other.ledger.charter.to_json() == one.ledger.charter.to_json()
+        assert other.goal == pw.BestItem(0.1, 0.2)
+        assert type(other.algorithm) is type(algorithm)
+        np.testing.assert_array_equal(other.problem.stock, [5, np.inf, 7])
+        assert other.ledger.charter.outcome_range == (0, math.inf)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "sentence"),
+    [
+        ({"goal": 0.1}, pw.InvalidGoal, r"such as BestItem\(delta=0.05\), got 0.1"),
+        ({"algorithm": "sage"}, pw.InvalidAlgorithm, r"such as Sage\(\), got 'sage'"),
+        ({"seed": -1}, pw.InvalidCampaign, "seed must be a whole number of at least 0, got -1"),
+        ({"outcome_range": (1, 0)}, pw.InvalidCampaign, "low below high"),
+    ],
+)
+def test_a_charter_is_checked(options: dict[str, Any], error: type[Exception], sentence: str) -> None:
+    with pytest.raises(error, match=sentence):
+        create(**options)
+
+
+def test_an_algorithm_must_be_one_that_can_be_read_back() -> None:
+    class Mine(pw.Uniform):
+        pass
+
+    with pytest.raises(pw.InvalidCampaign, match="an algorithm that it can read back from its file"):
+        create(algorithm=Mine())
+
+
+def test_an_algorithm_of_another_version_is_named() -> None:
+    memory = Memory()
+    pw.Campaign.create(memory, PROBLEM)
+    body = json.loads(memory.lines[0])["body"]
+    body["algorithm"]["settings"]["magic"] = 1
+    memory.lines[0] = Record.new("created", body, author="Ada", after=None).line
+    with pytest.raises(pw.InvalidCampaign, match=r"does not know the algorithm 'sage' with settings .*magic"):
+        pw.Campaign.open(memory)
+
+
+def test_a_record_of_a_newer_form_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as later:
+        later.setattr(records, "FORM", 2)
+        line = Record.new("note", {"text": "hello"}, author="Ada", after=None).line
+    sentence = f"record 1 was written by probewise {pw.__version__} in form 2.* reads forms up to 1; install the newer"
+    with pytest.raises(pw.InvalidCampaign, match=sentence):
+        Record.read(line, after=None)
+
+
+def test_stock_counts_from_the_next_round_on() -> None:
+    campaign = create()
+    rows = campaign.ask()
+    before = campaign.trail.state
+    count = rows["probe"].count("hot")
+    campaign.restock("hot", count, reason="the bottle is empty")
+    assert campaign.trail.state is before
+    campaign.tell(rows.filled(truth(rows)))
+    assert "hot" not in campaign.ask()["probe"]
+    with pytest.raises(pw.InvalidRows, match="there is no probe 'cold'"):
+        campaign.restock("cold", 1, reason="found")
+    with pytest.raises(pw.InvalidRows, match=r"whole number of at least 0, or None, got 1\.5"):
+        campaign.restock("hot", 1.5, reason="found")  # type: ignore[arg-type]
+
+
+def test_everything_is_exported(tmp_path: Path) -> None:
+    campaign = create()
+    campaign.ask()
+    campaign.tell({"r1-1": 1.5, "r1-2": 2.5})
+    campaign.void("r1-2", reason="spilled")
+    campaign.export(tmp_path / "rows.csv")
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "rows.csv").read_text())))
+    assert [(row["outcome"], row["state"]) for row in rows[:3]] == [("1.5", "recorded"), ("", "voided"), ("", "open")]
+
+
+def test_status_is_json_and_says_what_a_machine_needs() -> None:
+    campaign = create()
+    status = json.loads(json.dumps(campaign.status().to_json(), allow_nan=False))
+    wanted = {"item", "leader", "remaining", "measurements", "cost", "rounds", "forecast", "warnings", "items"}
+    assert wanted <= set(status)
+    assert status["remaining"] == ["A", "B", "C"]
+    status = json.loads(json.dumps(finish(campaign).status().to_json(), allow_nan=False))
+    assert status["item"] == status["leader"] == status["items"][0]["name"] == "A"
+    assert set(status["items"][0]) == {"name", "estimate", "low", "high", "state", "why"}
+    assert status["cost"] == campaign.ledger.measured.cost(PROBLEM.cost)
+
+
+def test_every_kind_of_record_is_explained() -> None:
+    page = (ROOT / "docs/campaigns.md").read_text()
+    assert [kind for kind in KINDS if f"| `{kind}` |" not in page] == []
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**6))
+def test_ids_are_read_with_or_without_their_letter(round_: int, row: int) -> None:
+    own = row_id(round_, row)
+    assert place_of(own) == place_of(f" {own[1:]} ") == place_of(own.upper()) == (round_, row)
+
+
+@pytest.mark.parametrize("text", ["", "r", "3", "r0-1", "r1-0", "r-1-2", "r1-2-3", "3.17", "x1-2", "r1_2"])
+def test_other_texts_are_no_ids(text: str) -> None:
+    assert place_of(text) is None
+
+
+# Crashes
+
+
+def test_kill_while_writing() -> None:
+    """A small version of benchmarks/campaign_crash.py."""
+    command = [sys.executable, str(ROOT / "benchmarks/campaign_crash.py"), "--kills", "20"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("20 kills") == 2

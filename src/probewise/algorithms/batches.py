@@ -45,6 +45,10 @@ class Limits:
         # k batches hold between k·least and k·most; the largest such k leaves each of them full enough
         return wanted if self.most is None else min(wanted, wanted // least * self.most)
 
+    def batches(self, size: int) -> int:
+        """Batches that a round takes, if replicates do not limit it more."""
+        return 1 if self.most is None else -(-size // self.most)
+
     def allow(self, counts: Counts) -> bool:
         """Whether a batch keeps within what is allowed at most."""
         most, replicates = self.most or math.inf, self.replicates or math.inf

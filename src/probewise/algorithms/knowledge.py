@@ -1,16 +1,17 @@
-"""Knowledge: what Sage knows between two rounds, and the evidence that it has for each comparison."""
+"""Knowledge: what Sage knows between two rounds, and what bets on it have made."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from probewise.algorithms.prior import Items, Prior
-from probewise.confidence import ReplicateBound, log_evidence
+from probewise.confidence import ReplicateBound, log_wealth
 from probewise.coordinates import Array
-from probewise.estimate import Pooled, Sums, least_squares
+from probewise.estimate import Estimate, Pooled, Sums, least_squares
 from probewise.goal import BestItem
 from probewise.measurements import Measurements
 from probewise.problem import Problem
@@ -24,17 +25,21 @@ class Knowledge:
     """What all finished rounds say."""
 
     prior: Prior
-    """Scales and shares, fixed before the first round."""
+    """The unit in which the precision of each comparison is counted, fixed before the first round."""
     data: Measurements
     """Measurements of all finished rounds."""
     pool: Pooled
     """The estimate of each round by itself."""
     alive: Items
-    """Items that may still be the best, the highest estimate first."""
-    collected: dict[int, Sums]
-    """For each leader z: what all rounds say of z - z' for the items z' alive."""
+    """(k,): items that may still be the best, the highest estimate first."""
+    wealth: Array
+    """(k,): log of what bets against "this item is the best" have made of 1."""
     winner: int | None
     """The item found."""
+    collected: dict[int, Sums] = field(default_factory=dict)
+    """For the first and the second item z: what all rounds say of z - z' for the items z' alive; empty at first."""
+    eased: dict[int, Array] = field(default_factory=dict)
+    """(k,) for each item z that was bet on: log of how much more bets for z have made if epsilon counts for z."""
     open: OpenRound | None = None
     """The round under way, if it takes several batches."""
 
@@ -43,80 +48,75 @@ class Knowledge:
         """All measurements, those of the open round too."""
         return self.data if self.open is None else self.data + self.open.data
 
-    def plus(self, problem: Problem, goal: BestItem, measurements: Measurements, leaders: int) -> Knowledge:
-        """With one more round: evidence for the ``leaders`` items with the highest estimates, and what it rules out."""
-        data = self.data + measurements
-        theta = least_squares(problem.probes, data, sigma=problem.sigma).theta
-        order = np.argsort(-(problem.items[self.alive] @ theta), kind="stable")
-        known = {leader: sums.at(order) for leader, sums in self.collected.items()}
+    def plus(self, problem: Problem, goal: BestItem, measurements: Measurements) -> Knowledge:
+        """With one more round: what bets on it have made, and what that rules out."""
         pool = self.pool.plus(least_squares(problem.probes, measurements, sigma=problem.sigma))
-        now = replace(self, data=data, pool=pool, alive=self.alive[order])
-        now = replace(now, collected=now.collect(problem, now.alive[:leaders], known))._without_ruled_out(problem, goal)
-        done = now.alive.size == 1 or now._good_enough(problem, goal)
-        return replace(now, winner=int(now.alive[0]) if done else None)
+        now = replace(self, data=self.data + measurements, pool=pool)._settled(problem, goal)
+        theta = least_squares(problem.probes, now.data, sigma=problem.sigma).theta
+        now = now._of(np.argsort(-(problem.items[now.alive] @ theta), kind="stable"))
+        kept = ~(now.wealth >= enough(problem, goal))  # what is not a number rules nobody out
+        kept[0] |= not kept.any()
+        now = now._of(kept)
+        found = now.alive.size == 1 or now._good_enough(problem, goal)
+        collected = {z: now.sums(problem, z) for z in map(int, now.alive[:2])}
+        return replace(now, winner=int(now.alive[0]) if found else None, collected=collected)
 
-    def collect(self, problem: Problem, leaders: Items, known: dict[int, Sums]) -> dict[int, Sums]:
-        """The sums over items alive; a leader that was ``known`` before the last round needs only that round."""
-        out: dict[int, Sums] = {}
-        for leader in map(int, leaders):
-            rows = problem.items[leader] - problem.items[self.alive]
-            sizes = np.abs(problem.items[leader]) + np.abs(problem.items[self.alive])
-            before = known.get(leader)
-            since = len(self.pool.fits) - 1 if before is not None else 0
-            sums = self.pool.sums(rows, sizes, since=since)
-            out[leader] = before + sums if before is not None else sums
-        return out
-
-    def evidence(self, problem: Problem, goal: BestItem, leader: int, epsilon: float = 0.0) -> Array:
-        """(k,): log of share × evidence for (leader - z')'θ > -epsilon, for items z' alive; -inf for the leader."""
-        others = self.alive != leader
-        rivals, (precision, total) = self.alive[others], self.collected[leader].at(others)
-        total = total + epsilon * precision
-        scale, share = self.prior.scale(problem, leader, rivals), self.prior.share(problem, leader, rivals)
-        log = np.log(share) + log_evidence(total / self.noise(problem, goal), precision, scale)
-        if not problem.sigma_known:
-            log = np.where(total > 0, log, -np.inf)  # a bound above σ weakens evidence for a lead only
-        out = np.full(self.alive.size, -np.inf)
-        out[others] = log
-        return out
-
-    def leads(self, problem: Problem, goal: BestItem) -> tuple[Array, Array, Array]:
-        """Over the rivals of the leader: its lead plus epsilon, the lead that rules out, and the log evidence needed.
-
-        Both leads are in units of the noise.
-        """
+    def leads(self, problem: Problem, goal: BestItem) -> tuple[Array, Array]:
+        """(k - 1,), (k - 1,): leads of the first item plus epsilon in units of the noise, and their standard errors."""
         leader, rivals = int(self.alive[0]), self.alive[1:]
         precision, total = (part[1:] for part in self.collected[leader])
-        scale, share = self.prior.scale(problem, leader, rivals), self.prior.share(problem, leader, rivals)
         # a comparison that was lost with its measurements is planned as if it had the first round's precision
-        precision = np.where(precision > 0, precision, scale / self.prior.factor)
-        need = -np.log(2.0 * share * available(problem, goal)) + 0.5 * np.log1p(precision / scale)
-        need = np.maximum(need, 0.5)  # with δ above 1/2, Φ(z) ≈ 1 is too coarse
-        lead = (total / precision + goal.epsilon) / self.noise(problem, goal)
-        return lead, np.sqrt(2.0 * need * (precision + scale)) / precision, need
+        precision = np.where(precision > 0, precision, self.prior.unit(problem, leader, rivals))
+        return (total / precision + goal.epsilon) / self.noise(problem, goal), 1.0 / np.sqrt(precision)
 
     def noise(self, problem: Problem, goal: BestItem) -> float:
         """1, or an upper bound on the unknown scale of the noise at all times at once."""
-        if problem.sigma_known:
-            return 1.0
-        return math.sqrt(ReplicateBound().variance(*self.pool.pure_error, _NOISE * goal.delta))
+        return _noise(problem, goal, self.pool.fits)
 
-    def _without_ruled_out(self, problem: Problem, goal: BestItem) -> Knowledge:
-        """Without the items against which the collected evidence is 1/δ or more; if that is all, with the first."""
-        total = np.logaddexp.reduce([self.evidence(problem, goal, leader) for leader in self.collected], axis=0)
-        kept = ~(total >= -math.log(available(problem, goal)))  # what is not a number rules nobody out
-        kept[0] |= not kept.any()
-        known = {leader: sums.at(kept) for leader, sums in self.collected.items()}
-        now = replace(self, alive=self.alive[kept])
-        first = now.alive[:1] if int(now.alive[0]) not in known else now.alive[:0]
-        return replace(now, collected=known | now.collect(problem, first, {}))
+    def _settled(self, problem: Problem, goal: BestItem) -> Knowledge:
+        """With the gains of the last round: all items were bet against the first, and that against the second.
+
+        Odds follow what was known of y'θ + epsilon before the round, and pay for y'θ > 0; eased, for y'θ > -epsilon.
+        """
+        if not self.collected or self.alive.size == 1:
+            return self
+        wealth, eased = self.wealth.copy(), dict(self.eased)
+        noise = _noise(problem, goal, self.pool.fits[:-1])
+        rest = np.arange(self.alive.size) > 0
+        for rival, rows in ((int(self.alive[0]), rest), (int(self.alive[1]), ~rest)):
+            unit = self.prior.unit(problem, rival, self.alive[rows])
+            precision, total = self.collected[rival].at(rows)
+            after = self.sums(problem, rival).at(rows)
+            lift = goal.epsilon * precision
+            gain = log_wealth((after.total + lift) / noise, after.precision, unit)
+            wealth[rows] += gain - log_wealth((total + lift) / noise, precision, unit)
+            if goal.epsilon > 0:
+                more = log_wealth((after.total + goal.epsilon * after.precision) / noise, after.precision, unit) - gain
+                eased[rival] = eased.get(rival, np.zeros(rest.size)) + _placed(more, rows)
+        return replace(self, wealth=wealth, eased=eased)
+
+    def sums(self, problem: Problem, leader: int) -> Sums:
+        """What all rounds say of leader - z' for the items z' alive; only the last round is not yet collected."""
+        rows = problem.items[leader] - problem.items[self.alive]
+        sizes = np.abs(problem.items[leader]) + np.abs(problem.items[self.alive])
+        if leader not in self.collected:
+            return self.pool.sums(rows, sizes)
+        return self.collected[leader] + self.pool.sums(rows, sizes, since=len(self.pool.fits) - 1)
+
+    def _of(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Knowledge:
+        """Of some of the items alive, or in another order."""
+        return replace(
+            self,
+            alive=self.alive[rows],
+            wealth=self.wealth[rows],
+            collected={z: sums.at(rows) for z, sums in self.collected.items()},
+            eased={z: log[rows] for z, log in self.eased.items()},
+        )
 
     def _good_enough(self, problem: Problem, goal: BestItem) -> bool:
-        """Whether no item left can be ahead of the leader by more than epsilon."""
-        if goal.epsilon == 0:
-            return False
-        log = self.evidence(problem, goal, int(self.alive[0]), goal.epsilon)
-        return bool((log[1:] >= -math.log(available(problem, goal))).all())
+        """Whether no item left can be ahead of the first by more than epsilon."""
+        eased = self.eased.get(int(self.alive[0]))
+        return eased is not None and bool(((self.wealth + eased)[1:] >= enough(problem, goal)).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +129,19 @@ class OpenRound:
     """Its measurements so far."""
 
 
-def available(problem: Problem, goal: BestItem) -> float:
-    """What is left of δ for comparisons, once the noise has had its part."""
-    return goal.delta if problem.sigma_known else (1.0 - _NOISE) * goal.delta
+def enough(problem: Problem, goal: BestItem) -> float:
+    """log 1/δ, of what is left of δ once the noise has had its part: wealth that rules out."""
+    return -math.log(goal.delta if problem.sigma_known else (1.0 - _NOISE) * goal.delta)
+
+
+def _noise(problem: Problem, goal: BestItem, fits: tuple[Estimate, ...]) -> float:
+    if problem.sigma_known:
+        return 1.0
+    return math.sqrt(ReplicateBound().variance(*Pooled(fits).pure_error, _NOISE * goal.delta))
+
+
+def _placed(values: Array, rows: NDArray[np.bool_]) -> Array:
+    """(k,): values in some rows, 0 in others."""
+    out = np.zeros(rows.size)
+    out[rows] = values
+    return out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -83,6 +84,12 @@ def allocated(
         more = replicates * _rounded(problem, weights, -(-left // replicates))
         counts += np.minimum(more, room - counts).astype(np.int64)  # all of it, or one more probe is full
     return counts
+
+
+def unit_whitener(problem: Problem, weights: Array) -> Array:
+    """(d, r): |y @ whitener|² = y'A(w)⁻¹y, the variance after one measurement by a design, for y that it determines."""
+    system = coordinates(problem.scaled_probes * np.sqrt(weights)[:, None])
+    return system.transform / math.sqrt(problem.n_probes)
 
 
 def check_stock(problem: Problem, items: NDArray[np.int64], counts: Counts, room: Array) -> None:

@@ -8,38 +8,39 @@ from typing import ClassVar
 
 import numpy as np
 
-from probewise.algorithms.base import Algorithm, Counts, Standing
+from probewise.algorithms.base import Algorithm, Counts, Forecast, Standing
 from probewise.algorithms.batches import Limits
-from probewise.algorithms.knowledge import Knowledge, OpenRound
-from probewise.algorithms.planning import allocated, check_stock
+from probewise.algorithms.forecasting import even_race, expected, race, rounds_to_come
+from probewise.algorithms.knowledge import Knowledge, OpenRound, enough
+from probewise.algorithms.planning import allocated, check_stock, plan, unit_whitener
 from probewise.algorithms.prior import Prior
 from probewise.coordinates import Array
 from probewise.design import Directions, pairs, star
-from probewise.errors import InvalidAlgorithm
+from probewise.errors import InvalidAlgorithm, InvalidGoal
 from probewise.estimate import Pooled
 from probewise.goal import BestItem
 from probewise.measurements import Measurements
 from probewise.problem import Problem
 
+_FLOOR = 2.0
+"""Standard errors below which a lead is not believed by the design."""
 _STEP = 0.1
 """Grid of the smallest gaps' logarithms, coarser for others: nearly equal gaps share a design, solved once."""
+_SEED = 20190621
+"""Of the draws of a forecast: it is a pure function of the state."""
 
 
 @dataclass(frozen=True)
 class Sage(Algorithm[Knowledge]):
-    """Rules out each item by the evidence of all rounds together that others are better.
+    """Rules out each item when bets that another is better have made 1/δ out of 1.
 
-    The evidence against "z' is the best" is a weighted mean over rivals z of mixture likelihood ratios for
-    (z - z')'θ > 0. docs/sage.md proves that the best item is ever ruled out with probability at most δ, whatever the
-    rounds. The design of a round is the oracle's at the current estimate, with gaps floored by their widths.
+    Before each round, all that bets against "z' is the best" have made so far is put on the leader z, at odds that are
+    fair if (z - z')'θ = 0. docs/sage.md proves that the best item is ever ruled out with probability at most δ,
+    whatever the rounds. The design of a round is the oracle's at the current estimate.
     """
 
-    growth: float = 1.15
+    growth: float = 1.1
     """Factor by which the total grows in a round."""
-    scale: float = 20.0
-    """Scale of the mixture in units of the first round's precision."""
-    leaders: int = 8
-    """Rivals whose evidence is collected: the items with the highest estimates."""
     tol: float = 0.03
     """Certified relative gap of the designs."""
     max_batch: int | None = None
@@ -50,18 +51,14 @@ class Sage(Algorithm[Knowledge]):
     """Measurements of one probe in a batch at most."""
 
     name: ClassVar[str] = "sage"
-    summary: ClassVar[str] = "Pools all rounds, designs for the current leader, rules items out by mixture evidence."
+    summary: ClassVar[str] = "Pools all rounds, designs for the current leader, rules items out by bets on it."
     reference: ClassVar[str] = "docs/sage.md"
     learns_sigma: ClassVar[bool] = True
     minds_stock: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not self.growth > 1:
-            raise InvalidAlgorithm(f"growth must be above 1, got {self.growth!r}; 1.15 is usual.")
-        if not self.scale > 0 or self.leaders < 1:
-            raise InvalidAlgorithm(
-                f"scale and leaders must be positive, got {self.scale!r} and {self.leaders!r}; 20 and 8 are usual."
-            )
+            raise InvalidAlgorithm(f"growth must be above 1, got {self.growth!r}; 1.1 is usual.")
         self.limits  # noqa: B018  raises if they do not fit together
 
     @property
@@ -75,10 +72,9 @@ class Sage(Algorithm[Knowledge]):
         return True
 
     def init(self, problem: Problem, goal: BestItem) -> Knowledge:
-        """Scales and shares; a single item is the answer at once."""
-        prior, data = Prior.of(problem, self.scale, self.tol), Measurements.empty(problem.n_probes)
-        winner = 0 if problem.n_items == 1 else None
-        return Knowledge(prior, data, Pooled(), np.arange(problem.n_items), {}, winner)
+        """Nothing known, and 1 to bet against each item; a single item is the answer at once."""
+        prior, data, m = Prior.of(problem, self.tol), Measurements.empty(problem.n_probes), problem.n_items
+        return Knowledge(prior, data, Pooled(), np.arange(m), np.zeros(m), 0 if m == 1 else None)
 
     def ask(self, problem: Problem, goal: BestItem, state: Knowledge, rng: np.random.Generator) -> Counts:
         """The next batch of the open round, or of a new one, by the design for what is least known."""
@@ -86,7 +82,7 @@ class Sage(Algorithm[Knowledge]):
         came = np.zeros_like(state.data.count) if state.open is None else state.open.data.count
         directions, room = self._directions(problem, goal, start), problem.stock - state.data.count
         least, replicates = self.min_batch or 1, 1 if problem.sigma_known else 2
-        wanted = max(self._size(start), int(came.sum()) + least)
+        wanted = max(self._size(start.data.n, start.prior), int(came.sum()) + least)
         whole = allocated(problem, directions, wanted, room, tol=self.tol, replicates=replicates)
         counts = self.limits.batch(whole, came)
         if counts.sum() < least:
@@ -106,13 +102,13 @@ class Sage(Algorithm[Knowledge]):
             (state, measurements) if state.open is None else (state.open.since, state.open.data + measurements)
         )
         used_up = (measurements.count > 0) & (state.data.count + data.count >= problem.stock)
-        if measurements.n > 0 and data.n < self._size(start) and not used_up.any():
+        if measurements.n > 0 and data.n < self._size(start.data.n, start.prior) and not used_up.any():
             return replace(state, open=OpenRound(start, data))
         return self.take(problem, goal, replace(state, open=None), data)
 
     def take(self, problem: Problem, goal: BestItem, state: Knowledge, measurements: Measurements) -> Knowledge:
         """Add the evidence of a round, whoever planned it, and rule items out; an open round stays open."""
-        return state.plus(problem, goal, measurements, self.leaders)
+        return state.plus(problem, goal, measurements)
 
     def under_way(self, state: Knowledge) -> bool:
         """Whether more batches of the open round are to come."""
@@ -127,23 +123,54 @@ class Sage(Algorithm[Knowledge]):
         return state.winner
 
     def standing(self, problem: Problem, goal: BestItem, state: Knowledge) -> Standing:
-        """The items left, the leader, and (lead/width)² of its weakest comparison, which grows like the total."""
+        """The items left, the leader, and how far its weakest bets are from ruling out, which grows like the total."""
         remaining = np.sort(state.alive)
         if state.winner is not None or not state.collected:
             return Standing(remaining, state.winner, 0.0 if state.winner is None else 1.0)
-        lead, width, _ = state.leads(problem, goal)
-        return Standing(remaining, int(state.alive[0]), float(np.clip(lead / width, 0.0, 1.0).min() ** 2))
+        progress = float(np.clip(state.wealth[1:].min() / enough(problem, goal), 0.0, 1.0))
+        return Standing(remaining, int(state.alive[0]), progress)
 
-    def _size(self, state: Knowledge) -> int:
-        """Measurements of a round that begins now."""
-        return self.limits.size(max(math.ceil((self.growth - 1.0) * state.data.n), state.prior.size))
+    def forecast(self, problem: Problem, goal: BestItem, state: Knowledge) -> Forecast | None:
+        """What is left, by playing the rounds to come; None before the first round, and while the noise is unclear."""
+        if state.winner is not None:
+            return Forecast(0, 0, 0, 0.0, 0)
+        sigma = 1.0 if problem.sigma_known else math.sqrt(state.pool.pure_error.mean_square)
+        if not state.collected or not math.isfinite(state.noise(problem, goal)):
+            return None
+        rng = np.random.default_rng(_SEED)
+        weights = plan(problem, self._directions(problem, goal, state), tol=self.tol).weights
+        sizes = rounds_to_come(state.data.n, lambda n: self._size(n, state.prior))
+        whitener = unit_whitener(problem, weights)
+        done = race(problem, goal, state, rng, sigma).rounds(whitener, sizes, sigma, rng)
+        return expected(done, sizes, float(problem.cost @ weights), self.limits.batches)
+
+    def forecast_for_gap(self, problem: Problem, goal: BestItem, gap: float) -> Forecast:
+        """Before the first round: what it takes if the best item leads every other by ``gap``, all being hard to compare.
+
+        It is in units of outcomes or, if the noise is unknown, of the noise.
+        """
+        if not 0 < gap + goal.epsilon < math.inf:
+            raise InvalidGoal(f"a gap must be positive and finite, got {gap!r}; how much better is worth finding?")
+        if problem.n_items == 1:
+            return Forecast(0, 0, 0, 0.0, 0)
+        weights, rho = plan(problem, pairs(problem.items), tol=self.tol)
+        prior, rng = Prior.of(problem, self.tol), np.random.default_rng(_SEED)
+        sizes = rounds_to_come(0, lambda n: self._size(n, prior))
+        rivals = min(problem.n_items - 1, problem.coordinates.rank)  # more of them are not unrelated
+        hardest = even_race(gap + goal.epsilon, prior.size / rho, enough(problem, goal), rivals)
+        done = hardest.rounds(math.sqrt(rho) * np.eye(rivals), sizes, 1.0, rng)
+        return expected(done, sizes, float(problem.cost @ weights), self.limits.batches)
+
+    def _size(self, measured: int, prior: Prior) -> int:
+        """Measurements of a round that begins after ``measured`` of them."""
+        return self.limits.size(max(math.ceil((self.growth - 1.0) * measured), prior.size))
 
     def _directions(self, problem: Problem, goal: BestItem, state: Knowledge) -> Directions:
-        """All pairs at first; then the oracle's, gaps in units of the root of the evidence that each needs."""
+        """All pairs at first; then the oracle's criterion: the leader against each rival, in units of its lead."""
         if not state.collected:
             return pairs(problem.items)
-        lead, width, need = state.leads(problem, goal)
-        gaps = coarse(np.maximum(lead, width) / np.sqrt(need))
+        lead, error = state.leads(problem, goal)
+        gaps = coarse(np.maximum(lead, _FLOOR * error))
         order = np.argsort(state.alive[1:])  # one order of the same rivals, whoever is second
         rows = np.append(state.alive[0], state.alive[1:][order])
         return star(problem.items[rows], 0, np.append(1.0, gaps[order]))

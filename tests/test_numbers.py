@@ -9,7 +9,7 @@ import probewise as pw
 from probewise.algorithms.base import Standing
 from probewise.campaign import Campaign, Memory
 from probewise.campaign.appraisal import appraised, finished, scrutinised
-from probewise.campaign.numbers import Finished, Numbers, figures, lead_by_round, noise_scale, numbers
+from probewise.campaign.numbers import SCALE, Finished, Numbers, figures, lead_by_round, noise_scale, numbers
 from probewise.confidence import mixture_width, noise_bound
 from probewise.measurements import Measurements
 
@@ -69,7 +69,7 @@ def test_estimates_are_pooled_over_rounds_and_exact_without_noise() -> None:
     np.testing.assert_allclose([item.behind for item in now.items], (ITEMS[0] - ITEMS) @ THETA, atol=1e-12)
     assert now.order == (1, 0, 2, 3) or now.order[0] == now.leader == 0
     first = [1.0 / pw.least_squares(PROBES, r).variance(ITEMS[3:]) for r in rounds]
-    width = mixture_width(first[0] + first[1], 5.0 * first[0], 0.05 / 4)
+    width = mixture_width(first[0] + first[1], SCALE * first[0], 0.05 / 4)
     assert now.items[3].high - now.items[3].estimate == pytest.approx(width[0])
 
 

@@ -15,7 +15,6 @@ from probewise.campaign.page import (
     Content,
     Html,
     badge,
-    joined,
     number,
     paragraphs,
     percent,
@@ -79,21 +78,11 @@ def _probes(view: View) -> list[Content]:
         return []
     sheets = [sheet.measurements(data.n_probes).count for sheet in view.ledger.sheets]
     often = np.sum([count > 0 for count in sheets], axis=0)
-    rows = []
-    for i in order[:PROBES].tolist():
-        rows.append(
-            (
-                names[i],
-                float(data.count[i]),
-                f"{plural(int(data.count[i]), 'replicate')} in {plural(int(often[i]), 'round')}",
-            )
-        )
+    counts = [(i, int(data.count[i]), int(often[i])) for i in order[:PROBES].tolist()]
+    rows = [(names[i], float(n), f"{plural(n, 'replicate')} in {plural(k, 'round')}") for i, n, k in counts]
     few = int(np.searchsorted(np.cumsum(data.count[order]), 0.8 * data.n)) + 1
-    rest = (
-        f" {order.size - PROBES:,} more probes have {int(data.count[order[PROBES:]].sum()):,}."
-        if order.size > PROBES
-        else ""
-    )
+    others, left = order.size - PROBES, int(data.count[order[PROBES:]].sum())
+    rest = f" {plural(others, 'probe')} that are not shown have {left:,}." if others > 0 else ""
     text = (
         "Repeats are deliberate: the noise of probes that tell the leader from its rivals must be averaged out, and "
         f"probes that do not help are not measured. {plural(few, 'probe')} of {len(names):,} took 80 % of the "
@@ -108,12 +97,10 @@ def adequacy(view: View) -> Html:
     found = view.adequacy
     rows = [_check(check) for check in found.checks]
     header = ("variation", "degrees of freedom", "mean square, in σ²", "F", "p", "evidence")
-    words = [
-        joined(
-            [tag("dt", check.question, badge(check.verdict, check.verdict)), tag("dd", f"{check.found} {check.advice}")]
-        )
-        for check in found.checks
-    ]
+    words: list[Html] = []
+    for check in found.checks:
+        words.append(tag("dt", check.question, badge(check.verdict, check.verdict)))
+        words.append(tag("dd", f"{check.found} {check.advice}"))
     note = (
         "F and p are those of the textbook, as if one had looked once. Evidence is a likelihood ratio that holds "
         f"however often one looks: where all is as assumed, one of the three ever exceeds {3.0 / ALARM:,.0f} in at "

@@ -23,7 +23,7 @@ LEADERS = 8
 """Most leaders of the past that may be named as the one that ruled an item out."""
 NOISE = 0.1
 """Share of δ that is spent on an unknown scale of the noise."""
-SCALE = 5.0
+SCALE = 1.0
 """Scale of the mixture in units of the precision of the first round that says anything."""
 
 

@@ -51,19 +51,12 @@ def headline(view: View) -> str:
 
 def decision(view: View) -> Html:
     """The top of the page."""
-    state = (
-        ("best", "decided")
-        if view.certified
-        else ("inadequate", "not certified")
-        if view.declared
-        else ("undecided",) * 2
-    )
     bad = "" if view.adequacy.certifies else "bad"
     alerts = [tag("li", text, class_=bad) for text in view.adequacy.warnings]
     alerts += [tag("li", _sentence(text)) for text in view.status.warnings if text not in view.adequacy.warnings]
     return joined(
         [
-            tag("p", badge(state[1].capitalize(), state[0]), class_="over"),
+            tag("p", _verdict(view), class_="over"),
             tag("h1", headline(view)),
             paragraphs(view.numbers.reason, class_="lead"),
             paragraphs(missing(view), _features(view), class_="soft"),
@@ -71,6 +64,12 @@ def decision(view: View) -> Html:
             tag("ul", *alerts, class_="alerts") if alerts else None,
         ]
     )
+
+
+def _verdict(view: View) -> Html:
+    if view.certified:
+        return badge("Decided", "best")
+    return badge("Not certified", "inadequate") if view.declared else badge("Undecided", "undecided")
 
 
 def _sentence(text: str) -> str:
@@ -82,7 +81,7 @@ def missing(view: View) -> str:
     status = view.status
     if view.declared:
         return ""
-    waiting = f"{plural(status.waiting, 'row')} of the current round are not measured yet. " if status.waiting else ""
+    waiting = f"The current round waits for {plural(status.waiting, 'row')}. " if status.waiting else ""
     if status.forecast is None:
         return waiting
     left = {name: float(status.forecast[name]) for name in ("measurements", "low", "high", "cost", "rounds")}
@@ -137,7 +136,7 @@ def ranking(view: View) -> Html:
     why = (
         ""
         if levels
-        else "The probes measured so far compare items but do not fix their levels; only distances are known."
+        else "The probes measured so far compare items without fixing their levels: only distances are known."
     )
     return section(
         "Ranking",
@@ -198,7 +197,10 @@ def _rest(view: View, rest: Sequence[int], levels: bool) -> Html | None:
     if not rest:
         return None
     inside = folded(f"The {len(rest):,} items between", _items(view, rest, levels))
-    return inside if len(rest) <= PRINTED else tag("div", inside, class_="screen")
+    if len(rest) <= PRINTED:
+        return inside
+    hint = paragraphs(f"The {len(rest):,} items between stand in the file, not on paper.", class_="paper")
+    return joined([tag("div", inside, class_="screen"), hint])
 
 
 def _span(low: float, high: float, places: int | None) -> str:

@@ -163,6 +163,15 @@ def test_an_audit_of_a_sound_method(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == len(audit.TRAPS)
 
 
+def test_an_audit_of_unknown_noise_keeps_to_gaussian_traps(monkeypatch: pytest.MonkeyPatch) -> None:
+    traps = {name: audit.TRAPS[name] for name in ("two items", "coins")}
+    monkeypatch.setattr(audit, "TRAPS", traps)
+    (found,) = audit.audit(["sage-unknown-sigma"], [0.3], runs=5)
+    assert found.rate.runs == 5
+    (known,) = audit.audit(["sage-batches"], [0.3], runs=5)
+    assert known.rate.runs == 10
+
+
 def test_an_audit_finds_a_method_that_errs(monkeypatch: pytest.MonkeyPatch) -> None:
     def careless(problem: pw.Problem, theta: Any) -> Any:
         return replace(pw.Rage("tight"), rounding=0.9)

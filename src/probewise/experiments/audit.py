@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -91,7 +92,7 @@ def audit(
     journal: Path | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Iterator[Finding]:
-    """Every method at every δ, ``runs`` times on each of the instances TRAPS."""
+    """Every method at every δ, ``runs`` times on each of the instances TRAPS that it is meant for."""
     for name in chosen:
         for delta in deltas:
             yield _finding(name, methods.PROVEN[name], delta, runs, seed, workers, journal, progress)
@@ -110,6 +111,10 @@ def _finding(
     rates, measurements = {}, []
     for number, (trap, (draw, noise, _)) in enumerate(TRAPS.items()):
         problem, theta = draw()
+        if name in methods.UNKNOWN_SIGMA:
+            if noise != "gaussian":
+                continue
+            problem = replace(problem, sigma_known=False)
         what = f"{name}, δ = {delta:g}, {trap}"
         found = simulate(
             problem,

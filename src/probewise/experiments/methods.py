@@ -69,6 +69,8 @@ def _plain(algorithm: Algorithm[Any], problem: Problem, theta: Array) -> Algorit
 
 PROVEN: dict[str, Make] = {
     "sage": partial(_plain, Sage(growth=2.0)),
+    "sage-batches": partial(_plain, Sage(growth=1.3, max_batch=7, min_batch=3, max_replicates=4)),
+    "sage-unknown-sigma": partial(_plain, Sage(growth=2.0)),
     "rage-tight": rage("tight"),
     "rage-code": rage("code"),
     "rage-paper": rage("paper"),
@@ -86,6 +88,8 @@ PROVEN: dict[str, Make] = {
     "uniform": partial(_plain, Uniform(growth=2.0)),
 }
 """Every method with a proof, as the audit calls it; few checks leave most of δ to the one that decides."""
+UNKNOWN_SIGMA = frozenset({"sage-unknown-sigma"})
+"""Methods that are not told the noise, and are promised that it is Gaussian."""
 
 
 def _bound(problem: Problem, theta: Array) -> float:

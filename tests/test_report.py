@@ -248,11 +248,14 @@ def test_an_inadequate_model_says_what_to_do() -> None:
 
 
 def test_a_forecast_is_shown_while_undecided() -> None:
-    lab = campaign(Memory(), rounds=2)
+    lab = campaign(Memory(), rounds=1)
     forecast = lab.status().forecast
-    if forecast is None:
-        pytest.skip("this algorithm makes no forecast")
-    assert "Forecast: about" in Page(report(lab)).text
+    assert forecast is not None
+    words = (
+        f"Forecast: about {forecast['measurements']:,.0f} more measurements (80 % between {forecast['low']:,.0f} and "
+    )
+    assert words in Page(report(lab)).text
+    assert "Forecast" not in Page(report(campaign(Memory(), rounds=0))).text
 
 
 def test_long_lists_are_cut_with_a_count() -> None:

@@ -75,6 +75,7 @@ def status(ledger: Ledger, trail: Trail) -> Status:
     """Where a campaign stands; it only looks."""
     problem, goal, algorithm = trail.charter.problem, trail.charter.goal, trail.charter.algorithm
     standing = algorithm.standing(problem, goal, trail.state)
+    forecast = algorithm.forecast(ledger.problem, goal, trail.state)
     found = appraised(trail)
     adequacy = scrutinised(ledger, found.leader)
     names, data, waiting = problem.item_names, ledger.measured, ledger.waiting
@@ -88,7 +89,7 @@ def status(ledger: Ledger, trail: Trail) -> Status:
         cost=data.cost(problem.cost),
         rounds=len(ledger.sheets),
         waiting=0 if waiting is None else int(np.count_nonzero(waiting.states == OPEN)),
-        forecast=None,
+        forecast=None if forecast is None else asdict(forecast),
         warnings=(*_warnings(ledger, trail), *adequacy.warnings),
         items=_items(found),
         sentence=_sentence(ledger, found, adequacy),

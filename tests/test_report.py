@@ -251,10 +251,9 @@ def test_a_forecast_is_shown_while_undecided() -> None:
     lab = campaign(Memory(), rounds=1)
     forecast = lab.status().forecast
     assert forecast is not None
-    words = (
-        f"Forecast: about {forecast['measurements']:,.0f} more measurements (80 % between {forecast['low']:,.0f} and "
-    )
-    assert words in Page(report(lab)).text
+    text = Page(report(lab)).text
+    assert f"Forecast: about {forecast['measurements']:,.0f} more measurements (with probability 80 %" in text
+    assert f"between {forecast['low']:,.0f} and {forecast['high']:,.0f}) in {forecast['rounds']:,.0f} rounds" in text
     assert "Forecast" not in Page(report(campaign(Memory(), rounds=0))).text
 
 

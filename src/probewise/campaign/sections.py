@@ -85,7 +85,7 @@ def missing(view: View) -> str:
     if status.forecast is None:
         return waiting
     left = {name: float(status.forecast[name]) for name in ("measurements", "low", "high", "cost", "rounds")}
-    span = f"80 % between {number(left['low'], 0)} and {number(left['high'], 0)}"
+    span = f"with probability 80 % between {number(left['low'], 0)} and {number(left['high'], 0)}"
     return (
         f"{waiting}Forecast: about {number(left['measurements'], 0)} more measurements ({span}) in "
         f"{number(left['rounds'], 0)} rounds, at a cost of about {number(left['cost'])}."

@@ -363,6 +363,7 @@ def figures(value: float, width: float) -> str:
         return "unknown"
     if not 0 < width < math.inf:
         return _three(value)
+    width = float(f"{width:.1e}")
     places = 1 - math.floor(math.log10(width))
     if places <= 0:
         unit = 10.0**-places

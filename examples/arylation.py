@@ -71,7 +71,7 @@ def main() -> None:
     lab = data.recorded(yields, sd=NOISE, seed=0)
     with TemporaryDirectory() as folder:
         believed = problem(data.indicators(runs, *FACTORS))
-        search = pw.Campaign.create(f"{folder}/arylation.db", believed, GOAL, pw.Sage(scale=1.0), seed=0)
+        search = pw.Campaign.create(f"{folder}/arylation.db", believed, GOAL, pw.Sage(), seed=0)
         status = run(search, lab, measurements="runs", items="combinations")
         result = search.result()
     print(status.sentence)

@@ -23,7 +23,7 @@ from probewise import data, figures
 from probewise.tables import Table
 
 EPSILON = 2.0
-ALGORITHM = pw.Sage(scale=1.0)
+ALGORITHM = pw.Sage()
 
 plots = data.barley()
 yields = plots.numbers("yield")

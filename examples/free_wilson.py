@@ -26,7 +26,7 @@ from probewise.tables import Table
 
 SITES = ("R1", "R3", "R10")
 ALGORITHMS: dict[str, pw.Algorithm[Any]] = {
-    "Sage": pw.Sage(scale=1.0),
+    "Sage": pw.Sage(),
     "RAGE, tight": pw.Rage("tight"),
     "all compounds equally": pw.Uniform(),
 }

@@ -61,7 +61,7 @@ def main() -> None:
     search = problem(blends)
     print(f"Blends of known components: {search}.")
     lab = data.recorded(means, sd=SIGMA, seed=0)
-    result = pw.identify(search, measure=lab.measure, algorithm=pw.Sage(scale=1.0), seed=0)
+    result = pw.identify(search, measure=lab.measure, algorithm=pw.Sage(), seed=0)
     counts = sum(round.counts for round in result.history)
     print(f"{result}; {np.count_nonzero(counts)} of {known.size} components were measured.")
     check = check_adequacy(search, pw.BestItem(), [round.measurements for round in result.history])

@@ -25,7 +25,7 @@ from probewise.adequacy import check_adequacy
 CONDITIONS = ("temperature", "pd", "arbpin", "k3po4")
 GOAL = pw.BestItem(delta=0.05)
 ALGORITHMS: dict[str, pw.Algorithm[Any]] = {
-    "Sage": pw.Sage(scale=1.0),
+    "Sage": pw.Sage(),
     "RAGE, tight": pw.Rage("tight"),
     "all runs equally": pw.Uniform(),
 }

@@ -57,7 +57,7 @@ def test_evidence_exceeds_one_over_delta_with_probability_at_most_delta():
 def test_wealth_is_a_mixture_of_evidence_that_starts_at_one():
     total, precision, unit = np.array([0.0, 3.0, -4.0]), np.array([0.0, 2.0, 9.0]), np.array([1.0, 0.1, 4.0])
     shares = 1.0 / np.arange(1, 8)
-    parts = [np.exp(log_evidence(total, precision, 10.0**k * unit)) for k in range(1, 8)]
+    parts = [np.exp(log_evidence(total, precision, 2.0 * 10.0**k * unit)) for k in range(7)]
     np.testing.assert_allclose(np.exp(log_wealth(total, precision, unit)), shares @ parts / shares.sum(), rtol=1e-12)
     assert log_wealth(np.zeros(1), np.zeros(1), np.ones(1)) == pytest.approx(0.0, abs=1e-12)
 

@@ -313,7 +313,7 @@ def log_evidence(total: Array, precision: Array, scale: Array) -> Array:
 
 
 def log_wealth(total: Array, precision: Array, unit: Array) -> Array:
-    """(k,): log of a mixture of ``log_evidence`` over the scales 10·unit, 100·unit, …, with weights ∝ 1, 1/2, 1/3, …
+    """(k,): log of a mixture of ``log_evidence`` over the scales 2·unit, 20·unit, …, with weights ∝ 1, 1/2, 1/3, …
 
     Sharp over seven decades of W/unit: what is decided late pays little more than what is decided early.
     """
@@ -323,7 +323,7 @@ def log_wealth(total: Array, precision: Array, unit: Array) -> Array:
 
 
 _SHARES = 1.0 / np.arange(1, 8)
-_DECADES = np.log(_SHARES / _SHARES.sum()), 10.0 ** np.arange(1, 8)
+_DECADES = np.log(_SHARES / _SHARES.sum()), 2.0 * 10.0 ** np.arange(7)
 
 
 def mixture_width(precision: Array, scale: Array, alpha: float) -> Array:

@@ -195,7 +195,7 @@ def test_names_are_escaped_everywhere() -> None:
     [
         ({"rounds": 0}, r"Nothing has been measured yet\.", "Undecided"),
         ({"rounds": 1}, r"leads, but \d other items of 8 may still be the best\.", "Undecided"),
-        ({"epsilon": 1.5}, r"is within 1\.5 of the best of 8 items, with confidence 95 %\.", "Decided"),
+        ({"epsilon": 4.0}, r"is within 4 of the best of 8 items, with confidence 95 %\.", "Decided"),
         ({"bend": 2.0}, r"came out first, but the data contradict the assumptions\.", "Not certified"),
     ],
 )

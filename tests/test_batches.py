@@ -112,6 +112,23 @@ def test_a_round_of_somebody_else_is_evidence_of_its_own():
         np.testing.assert_array_equal(algorithm.ask(problem, GOAL, told, rng), plan)
 
 
+def test_bets_on_a_round_do_not_know_what_came_while_it_was_open():
+    problem, theta = pw.instances.sphere(12, 3, seed=1)
+    environment, rng = LinearEnvironment(problem, theta), np.random.default_rng(0)
+    algorithm = pw.Sage(max_batch=9)
+    state = algorithm.init(problem, GOAL)
+    while len(state.pool.fits) < 2 or state.open is None:
+        state = algorithm.tell(problem, GOAL, state, environment.draw(algorithm.ask(problem, GOAL, state, rng), rng))
+    block, other = state.open.data, environment.draw(np.full(12, 2), rng)
+    between = algorithm.conclude(problem, GOAL, algorithm.take(problem, GOAL, state, other))
+    start = dataclasses.replace(state, open=None)
+    gains = [dict(zip(s.alive, s.wealth, strict=True)) for s in (start.plus(problem, GOAL, d) for d in (block, other))]
+    before = dict(zip(start.alive, start.wealth, strict=True))
+    for item, wealth in zip(between.alive, between.wealth, strict=True):
+        if item in gains[0] and item in gains[1]:
+            assert wealth == pytest.approx(gains[0][item] + gains[1][item] - before[item])
+
+
 def test_stock_is_never_exceeded():
     rng = np.random.default_rng(0)
     stock = np.append(rng.integers(0, 9, 30), [400] * 10)

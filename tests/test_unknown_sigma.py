@@ -4,9 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 
 import probewise as pw
-from probewise.confidence import ReplicateBound, log_evidence
+from probewise.confidence import ReplicateBound, log_wealth
 from probewise.measurements import Measurements
 from probewise.simulation import LinearEnvironment
 
@@ -48,11 +49,17 @@ def test_too_few_replicates_or_replicates_that_agree_bound_nothing():
         ReplicateBound((1.0, -1.0))
 
 
-def test_a_bound_above_sigma_only_weakens_evidence_for_a_lead():
-    rng = np.random.default_rng(0)
-    total, precision, scale = rng.exponential(20.0, 500), rng.exponential(30.0, 500), rng.exponential(5.0, 500)
-    factor = 1.0 + rng.exponential(1.0, 500)
-    assert (log_evidence(total / factor, precision, scale) <= log_evidence(total, precision, scale)).all()
+@pytest.mark.parametrize(("bound", "fair"), [(1.0, True), (1.3, True), (0.7, False)])
+def test_bets_by_a_bound_above_sigma_are_fair(bound, fair):
+    # the mean gain of a round of precision w on y'θ = 0, for noise of scale 1
+    before, precision, w, unit = np.array([6.0]), np.array([9.0]), np.array([30.0]), np.array([0.3])
+    already = log_wealth(before / bound, precision, unit)
+
+    def gain(x):
+        return math.exp((log_wealth((before + math.sqrt(30.0) * x) / bound, precision + w, unit) - already).item())
+
+    mean = quad(lambda x: gain(x) * math.exp(-(x**2) / 2) / math.sqrt(2 * math.pi), -11, 11)[0]
+    assert (mean <= 1.0 + 1e-6) == fair
 
 
 def test_units_of_outcomes_do_not_matter():

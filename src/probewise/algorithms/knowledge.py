@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from probewise.algorithms.prior import Items, Prior
 from probewise.confidence import ReplicateBound, log_wealth
 from probewise.coordinates import Array
-from probewise.estimate import Estimate, Pooled, Sums, least_squares
+from probewise.estimate import Pooled, Sums, least_squares
 from probewise.goal import BestItem
 from probewise.measurements import Measurements
 from probewise.problem import Problem
@@ -48,10 +48,15 @@ class Knowledge:
         """All measurements, those of the open round too."""
         return self.data if self.open is None else self.data + self.open.data
 
-    def plus(self, problem: Problem, goal: BestItem, measurements: Measurements) -> Knowledge:
-        """With one more round: what bets on it have made, and what that rules out."""
+    def plus(
+        self, problem: Problem, goal: BestItem, measurements: Measurements, *, since: Knowledge | None = None
+    ) -> Knowledge:
+        """With one more round: what bets on it have made, and what that rules out.
+
+        If other rounds came after it had begun, bets on it are those of the knowledge ``since`` its beginning.
+        """
         pool = self.pool.plus(least_squares(problem.probes, measurements, sigma=problem.sigma))
-        now = replace(self, data=self.data + measurements, pool=pool)._settled(problem, goal)
+        now = replace(self, data=self.data + measurements, pool=pool)._settled(problem, goal, since or self)
         theta = least_squares(problem.probes, now.data, sigma=problem.sigma).theta
         now = now._of(np.argsort(-(problem.items[now.alive] @ theta), kind="stable"))
         kept = ~(now.wealth >= enough(problem, goal))  # what is not a number rules nobody out
@@ -71,28 +76,33 @@ class Knowledge:
 
     def noise(self, problem: Problem, goal: BestItem) -> float:
         """1, or an upper bound on the unknown scale of the noise at all times at once."""
-        return _noise(problem, goal, self.pool.fits)
+        if problem.sigma_known:
+            return 1.0
+        return math.sqrt(ReplicateBound().variance(*self.pool.pure_error, _NOISE * goal.delta))
 
-    def _settled(self, problem: Problem, goal: BestItem) -> Knowledge:
+    def _settled(self, problem: Problem, goal: BestItem, since: Knowledge) -> Knowledge:
         """With the gains of the last round: all items were bet against the first, and that against the second.
 
-        Odds follow what was known of y'θ + epsilon before the round, and pay for y'θ > 0; eased, for y'θ > -epsilon.
+        Odds follow what was known of y'θ + epsilon ``since`` before the round, and pay for y'θ > 0; eased, for
+        y'θ > -epsilon. While nothing bounds the noise, nothing is bet.
         """
-        if not self.collected or self.alive.size == 1:
+        noise = since.noise(problem, goal)
+        if not since.collected or not math.isfinite(noise):
             return self
+        then = replace(since, pool=since.pool.plus(self.pool.fits[-1]))
+        at = np.argsort(since.alive)[np.searchsorted(np.sort(since.alive), self.alive)]  # where the items alive were
         wealth, eased = self.wealth.copy(), dict(self.eased)
-        noise = _noise(problem, goal, self.pool.fits[:-1])
-        rest = np.arange(self.alive.size) > 0
-        for rival, rows in ((int(self.alive[0]), rest), (int(self.alive[1]), ~rest)):
-            unit = self.prior.unit(problem, rival, self.alive[rows])
-            precision, total = self.collected[rival].at(rows)
-            after = self.sums(problem, rival).at(rows)
+        rest = np.arange(since.alive.size) > 0
+        for rival, rows in ((int(since.alive[0]), rest), (int(since.alive[1]), ~rest)):
+            unit = self.prior.unit(problem, rival, since.alive[rows])
+            precision, total = since.collected[rival].at(rows)
+            after = then.sums(problem, rival).at(rows)
             lift = goal.epsilon * precision
             gain = log_wealth((after.total + lift) / noise, after.precision, unit)
-            wealth[rows] += gain - log_wealth((total + lift) / noise, precision, unit)
+            wealth += _placed(gain - log_wealth((total + lift) / noise, precision, unit), rows)[at]
             if goal.epsilon > 0:
                 more = log_wealth((after.total + goal.epsilon * after.precision) / noise, after.precision, unit) - gain
-                eased[rival] = eased.get(rival, np.zeros(rest.size)) + _placed(more, rows)
+                eased[rival] = eased.get(rival, np.zeros(at.size)) + _placed(more, rows)[at]
         return replace(self, wealth=wealth, eased=eased)
 
     def sums(self, problem: Problem, leader: int) -> Sums:
@@ -132,12 +142,6 @@ class OpenRound:
 def enough(problem: Problem, goal: BestItem) -> float:
     """log 1/δ, of what is left of δ once the noise has had its part: wealth that rules out."""
     return -math.log(goal.delta if problem.sigma_known else (1.0 - _NOISE) * goal.delta)
-
-
-def _noise(problem: Problem, goal: BestItem, fits: tuple[Estimate, ...]) -> float:
-    if problem.sigma_known:
-        return 1.0
-    return math.sqrt(ReplicateBound().variance(*Pooled(fits).pure_error, _NOISE * goal.delta))
 
 
 def _placed(values: Array, rows: NDArray[np.bool_]) -> Array:

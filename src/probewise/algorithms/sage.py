@@ -104,7 +104,7 @@ class Sage(Algorithm[Knowledge]):
         used_up = (measurements.count > 0) & (state.data.count + data.count >= problem.stock)
         if measurements.n > 0 and data.n < self._size(start.data.n, start.prior) and not used_up.any():
             return replace(state, open=OpenRound(start, data))
-        return self.take(problem, goal, replace(state, open=None), data)
+        return replace(state, open=None).plus(problem, goal, data, since=start)
 
     def take(self, problem: Problem, goal: BestItem, state: Knowledge, measurements: Measurements) -> Knowledge:
         """Add the evidence of a round, whoever planned it, and rule items out; an open round stays open."""
@@ -116,7 +116,9 @@ class Sage(Algorithm[Knowledge]):
 
     def conclude(self, problem: Problem, goal: BestItem, state: Knowledge) -> Knowledge:
         """Add the evidence of the open round as it is."""
-        return state if state.open is None else self.take(problem, goal, replace(state, open=None), state.open.data)
+        if state.open is None:
+            return state
+        return replace(state, open=None).plus(problem, goal, state.open.data, since=state.open.since)
 
     def answer(self, problem: Problem, goal: BestItem, state: Knowledge) -> int | None:
         """The last item left, or a leader that no item left beats by more than epsilon."""
@@ -145,7 +147,7 @@ class Sage(Algorithm[Knowledge]):
         return expected(done, sizes, float(problem.cost @ weights), self.limits.batches)
 
     def forecast_for_gap(self, problem: Problem, goal: BestItem, gap: float) -> Forecast:
-        """Before the first round: what it takes if the best item leads every other by ``gap``, all being hard to compare.
+        """Before the first round: what it takes if the best item leads each other by ``gap``, all hard to compare.
 
         It is in units of outcomes or, if the noise is unknown, of the noise.
         """

@@ -101,7 +101,8 @@ def rates(delta: float, campaigns: int, seed: int = 0) -> tuple[Rate, Rate, floa
     wrong = first = measurements = 0
     for number in range(campaigns):
         rng = np.random.default_rng([seed, number])
-        algorithm = pw.Sage(growth=float(rng.uniform(1.2, 2.0)))
+        batch = [None, 3, 5, 8][number % 4]
+        algorithm = pw.Sage(growth=float(rng.uniform(1.1, 2.0)), max_batch=batch)
         campaign = Campaign.create(Memory(), PROBLEM, pw.BestItem(delta), algorithm, seed=number)
         laboratory = Laboratory(campaign, rng)
         wrong += laboratory.run() != best

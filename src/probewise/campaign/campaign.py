@@ -16,7 +16,7 @@ import numpy as np
 from probewise.algorithms import Algorithm, Sage
 from probewise.campaign import entry
 from probewise.campaign.charter import Charter, Columns, limits
-from probewise.campaign.ledger import OPEN, VOIDED, Ledger, Place, row_id
+from probewise.campaign.ledger import OPEN, VOIDED, Ledger, Place, row_id, stocked
 from probewise.campaign.records import Record
 from probewise.campaign.replay import Trail, replay
 from probewise.campaign.rows import OWN, Rows, all_rows, no_rows, open_rows
@@ -28,6 +28,7 @@ from probewise.estimate import least_squares
 from probewise.goal import BestItem
 from probewise.problem import Problem
 from probewise.result import Result, Round
+from probewise.run import check
 from probewise.tables import Table, TableLike, frame_table
 
 _TRIES = 1000
@@ -210,7 +211,13 @@ class Campaign:
             raise InvalidRows(f"there is no probe '{probe}'; check the name.")
         if stock is not None and (isinstance(stock, bool) or not isinstance(stock, int) or stock < 0):
             raise InvalidRows(f"stock must be a whole number of at least 0, or None, got {stock!r}.")
-        self._write(lambda ledger: ("stocked", {"probe": probe, "stock": stock, "reason": why}))
+
+        def propose(ledger: Ledger) -> Proposal:
+            body = {"probe": probe, "stock": stock, "reason": why}
+            check(stocked(ledger.problem, body), ledger.charter.goal, ledger.charter.algorithm)
+            return "stocked", body
+
+        self._write(propose)
 
     def note(self, text: str) -> None:
         """Put a remark into the journal."""

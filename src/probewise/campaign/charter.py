@@ -12,9 +12,10 @@ import numpy as np
 from probewise.algorithms import ALGORITHMS, Algorithm
 from probewise.confidence import THRESHOLDS, Threshold
 from probewise.design import digest
-from probewise.errors import InvalidAlgorithm, InvalidCampaign, InvalidGoal
+from probewise.errors import InvalidCampaign
 from probewise.goal import BestItem
 from probewise.problem import Problem
+from probewise.run import check
 
 Columns = Mapping[str, list[Any]]
 """Name of a column -> its cells: text, numbers or None."""
@@ -40,10 +41,7 @@ class Charter:
     """One cell per item, shown in reports."""
 
     def __post_init__(self) -> None:
-        if not isinstance(self.goal, BestItem):
-            raise InvalidGoal(f"a goal is an object such as BestItem(delta=0.05), got {self.goal!r}.")
-        if not isinstance(self.algorithm, Algorithm):
-            raise InvalidAlgorithm(f"an algorithm is an object such as Sage(), got {self.algorithm!r}.")
+        check(self.problem, self.goal, self.algorithm)
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
             raise InvalidCampaign(f"seed must be a whole number of at least 0, got {self.seed!r}.")
         low, high = self.outcome_range

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -211,10 +212,14 @@ def _closed(ledger: Ledger, record: Record) -> Ledger:
 
 
 def _stocked(ledger: Ledger, record: Record) -> Ledger:
-    stock = ledger.problem.stock.copy()
-    limit = record.body["stock"]
-    stock[ledger.problem.probe_names.index(record.body["probe"])] = np.inf if limit is None else limit
-    return replace(ledger, problem=replace(ledger.problem, stock=stock))
+    return replace(ledger, problem=stocked(ledger.problem, record.body))
+
+
+def stocked(problem: Problem, change: Mapping[str, Any]) -> Problem:
+    """The problem with another stock of one probe."""
+    stock = problem.stock.copy()
+    stock[problem.probe_names.index(change["probe"])] = np.inf if change["stock"] is None else change["stock"]
+    return replace(problem, stock=stock)
 
 
 def _decided(ledger: Ledger, record: Record) -> Ledger:

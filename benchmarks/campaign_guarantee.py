@@ -21,7 +21,7 @@ from probewise.design import remembering
 from probewise.simulation.table import Rate, exact_rate
 
 PROBLEM = pw.Problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [[1.0, 0.0], [0.0, 1.0], [0.7, 0.5]])
-THETA = np.array([0.8, 0.0])
+THETA = np.array([1.2, 0.0])
 LATE, WRONG, SPILLED, CLOSED, OWN = 0.15, 0.05, 0.08, 0.5, 0.1
 """Chances of a row to be late, mistyped or spilled, of a round to be closed early, and of rows of one's own choice."""
 
@@ -44,18 +44,20 @@ class Laboratory:
 
     def round(self) -> None:
         """One round, in pieces."""
-        now = {}
+        now, spilled = {}, []
         for row in self.campaign.ask():
             own, truth = row["measurement"], self.measure(row["probe"])
             fate = self.rng.random()
             if fate < SPILLED:
-                self.campaign.void(own, reason="spilled")
+                spilled.append(own)
             elif fate < SPILLED + LATE:
                 self.late[own] = truth
             elif fate < SPILLED + LATE + WRONG:
                 now[own], self.wrong[own] = truth + 10.0 * self.rng.standard_normal(), truth
             else:
                 now[own] = truth
+        if spilled:
+            self.campaign.void(spilled, reason="spilled")
         rows = self.rng.permutation(list(now)).tolist()
         for piece in np.array_split(rows, 2):
             self.campaign.tell({own: now[own] for own in piece.tolist()})
@@ -71,8 +73,7 @@ class Laboratory:
 
     def catch_up(self, share: float) -> None:
         """Late rows come in and errors are found, a share of them at random."""
-        for own in [own for own in self.late if self.rng.random() < share]:
-            self.campaign.tell({own: self.late.pop(own)})
+        self.campaign.tell({own: self.late.pop(own) for own in list(self.late) if self.rng.random() < share})
         for own in [own for own in self.wrong if self.rng.random() < share]:
             self.campaign.correct(own, self.wrong.pop(own), reason="typing error")
         self.look()
@@ -101,8 +102,8 @@ def rates(delta: float, campaigns: int, seed: int = 0) -> tuple[Rate, Rate, floa
     wrong = first = measurements = 0
     for number in range(campaigns):
         rng = np.random.default_rng([seed, number])
-        batch = [None, 3, 5, 8][number % 4]
-        algorithm = pw.Sage(growth=float(rng.uniform(1.1, 2.0)), max_batch=batch)
+        batch = [None, 3, 7, 16][number % 4]
+        algorithm = pw.Sage(growth=float(rng.uniform(1.3, 2.0)), max_batch=batch)
         campaign = Campaign.create(Memory(), PROBLEM, pw.BestItem(delta), algorithm, seed=number)
         laboratory = Laboratory(campaign, rng)
         wrong += laboratory.run() != best

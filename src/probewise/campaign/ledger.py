@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -58,10 +59,15 @@ class Sheet:
     closed: str | None = None
     """Why the rows that are missing are not waited for."""
 
-    @property
+    @cached_property
     def complete(self) -> bool:
         """Whether an algorithm may be told of it."""
         return self.closed is not None or not (self.states == OPEN).any()
+
+    @cached_property
+    def empty(self) -> bool:
+        """Whether no row has an outcome."""
+        return not (self.states == RECORDED).any()
 
     @property
     def replicates(self) -> NDArray[np.int64]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from probewise.algorithms import Algorithm
 from probewise.campaign.charter import Charter
-from probewise.campaign.ledger import RECORDED, Ledger, Sheet
+from probewise.campaign.ledger import Ledger, Sheet
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +45,7 @@ def replay(ledger: Ledger, known: Trail | None = None) -> Trail:
     before = () if known is None else known.sheets
     told: list[Sheet] = []
     states = [algorithm.init(problem, goal) if known is None else known.states[0]]
-    due = [s for s in takewhile(lambda s: s.complete, ledger.sheets) if (s.states == RECORDED).any()]
+    due = [s for s in takewhile(lambda s: s.complete, ledger.sheets) if not s.empty]
     shared = known is not None
     while due and algorithm.answer(problem, goal, states[-1]) is None:
         at = _next(due, algorithm, states[-1])

@@ -58,6 +58,8 @@ class Race:
         measured = 0
         for size in sizes:
             going = waiting.any(axis=1)
+            if going.mean() < (1.0 - _HIGH) / 2:  # the interval is known
+                break
             walk[going] += sigma * math.sqrt(size) * rng.standard_normal((np.count_nonzero(going), walk.shape[1]))
             measured, done = measured + size, done + going
             at, which = np.nonzero(waiting)

@@ -33,7 +33,7 @@ def written(path: Path, rounds: int, rows: int, items: int, probes: int, d: int,
         outcomes = X[indices] @ theta + sigma * rng.standard_normal(rows)
         ids = [f"r{number}-{row}" for row in range(1, rows + 1)]
         for kind, body in (
-            ("asked", {"round": number, "probes": indices.tolist(), "begins": True}),
+            ("asked", {"round": number, "probes": indices.tolist(), "begins": True, "due": None}),
             ("recorded", {"rows": ids, "outcomes": outcomes.tolist()}),
         ):
             record = Record.new(kind, body, author="benchmark", after=last)

@@ -82,6 +82,15 @@ def test_asking_again_gives_the_rows_that_are_open() -> None:
     assert campaign.status().waiting == len(rows) - 1
 
 
+def test_a_round_may_have_a_day_by_which_it_is_wanted() -> None:
+    campaign = create()
+    assert "to measure, due 2026-12-31:" in campaign.ask(due="2026-12-31").sentence
+    assert campaign.ask(due="2027-01-31").sentence == campaign.ask().sentence  # the round has been asked for
+    assert campaign.status().due == "2026-12-31"
+    with pytest.raises(pw.InvalidRows, match="due must be a date such as 2026-12-31, got 'soon'"):
+        campaign.ask(due="soon")
+
+
 def test_the_order_of_measuring_is_random_and_comes_from_the_seed() -> None:
     big = pw.Problem(np.eye(8))
     one, same, other = (pw.Campaign.create(Memory(), big, seed=seed).ask()["probe"] for seed in (1, 1, 2))
@@ -104,7 +113,7 @@ def test_rows_are_a_table_for_the_laboratory(tmp_path: Path) -> None:
     assert first["outcome"] == ""
     assert (tmp_path / "ask.csv").read_text() == rows.to_csv()
     assert rows.to_polars().height == len(rows.to_pandas()) == len(rows)
-    assert "rows of round 1 to measure" in repr(rows)
+    assert "4 of 4 rows of round 1 to measure: 'hot' 2 times, 'mild' 2 times. Repeats are wanted" in repr(rows)
     with pytest.raises(pw.InvalidCampaign, match="one row per probe, expected 3 in 'x', got 2"):
         create(probe_columns=pd.DataFrame({"x": [1, 2]}))
     with pytest.raises(pw.InvalidCampaign, match="must be a data frame or a table, got list"):

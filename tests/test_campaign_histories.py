@@ -25,6 +25,7 @@ import probewise as pw
 from probewise.campaign import Memory, Record, Storage, storage_at
 from probewise.campaign.ledger import OPEN, RECORDED, VOIDED, row_id
 from probewise.design import digest, remembering
+from probewise.errors import OutOfStock
 
 HISTORIES = {
     ("memory", "sage"): 400,
@@ -47,6 +48,14 @@ ALGORITHMS: dict[str, Any] = {
 }
 values = st.integers(-8, 8).map(lambda quarter: quarter / 4)
 reasons = st.sampled_from(["spilled", "typing error"])
+
+
+def asked(campaign: pw.Campaign) -> Any:
+    """The rows, or why there are none."""
+    try:
+        return campaign.ask()
+    except OutOfStock as error:
+        return str(error)
 
 
 class Racing(Storage):
@@ -87,6 +96,7 @@ class Histories(RuleBasedStateMachine):
         self.closed: set[int] = set()
         self.past: dict[str, set[float]] = {}
         self.acknowledged: list[tuple[str, float]] = []
+        self.stocked: list[tuple[int, dict[str, Any]]] = []
         self.stack = contextlib.ExitStack()
         self.stack.enter_context(remembering(keep=True))
 
@@ -130,8 +140,10 @@ class Histories(RuleBasedStateMachine):
     @rule(who=st.integers(0, 1))
     def ask(self, who: int) -> None:
         waiting = any(row[2] == OPEN for i, r in enumerate(self.rounds) if i not in self.closed for row in r)
-        rows = self.person(who).ask()
-        again = self.person(1 - who).ask()
+        rows, again = asked(self.person(who)), asked(self.person(1 - who))
+        if isinstance(rows, str):
+            assert rows == again
+            return
         assert list(rows) == list(again)
         if waiting:
             number = max(i for i, r in enumerate(self.rounds) if i not in self.closed and any(x[2] == OPEN for x in r))
@@ -243,6 +255,13 @@ class Histories(RuleBasedStateMachine):
         assert campaign.tell(table, off_plan=True).recorded == ()
         assert self.journal() == before
 
+    @rule(who=st.integers(0, 1), probe=st.sampled_from("01"), stock=st.sampled_from([0, 9, 30, None]), reason=reasons)
+    def restock(self, who: int, probe: str, stock: int | None, reason: str) -> None:
+        if not self.person(who).algorithm.minds_stock:
+            return
+        self.person(who).restock(probe, stock, reason=reason)
+        self.stocked.append((len(self.rounds), {"probe": probe, "stock": stock, "reason": reason}))
+
     @rule(who=st.integers(0, 1))
     def note(self, who: int) -> None:
         self.person(who).note("the window was open")
@@ -297,7 +316,8 @@ class Histories(RuleBasedStateMachine):
         for own in ("warnings", "digest"):
             del left[own], right[own]
         assert left == right
-        assert messy.ask()["probe"] == clean.ask()["probe"]
+        one, other = asked(messy), asked(clean)
+        assert one == other if isinstance(one, str) else one["probe"] == other["probe"]
 
     def clean_history(self) -> Memory:
         """The same rounds, and each row with its last outcome once; what is voided was never told."""
@@ -306,14 +326,11 @@ class Histories(RuleBasedStateMachine):
         for number, rows in enumerate(self.rounds):
             body: dict[str, Any] = {"round": number + 1, "probes": [row[0] for row in rows]}
             if self.planned[number]:
-                body["begins"] = self.people[0].ledger.sheets[number].begins
+                body |= {"begins": self.people[0].ledger.sheets[number].begins, "due": None}
             else:
                 body["outcomes"] = [99.0 if row[1] is None else row[1] for row in rows]
-            last = Record.read(memory.lines[0], after=None)
-            for line in memory.lines[1:]:
-                last = Record.read(line, after=last)
-            kind = "asked" if self.planned[number] else "unplanned"
-            memory.append(Record.new(kind, body, author="clean", after=last).line, after=last.seq)
+            self.append(memory, [("stocked", change) for at, change in self.stocked if at == number])
+            self.append(memory, [("asked" if self.planned[number] else "unplanned", body)])
             campaign = pw.Campaign.open(memory)
             ids = [row_id(number + 1, j + 1) for j in range(len(rows))]
             campaign.tell({own: row[1] for own, row in zip(ids, rows, strict=True) if row[1] is not None})
@@ -321,7 +338,14 @@ class Histories(RuleBasedStateMachine):
                 campaign.void(gone, reason="voided")
             if campaign.ledger.sheets[number].complete is False and number in self.closed:
                 campaign.close(reason="closed")
+        self.append(memory, [("stocked", change) for at, change in self.stocked if at == len(self.rounds)])
         return memory
+
+    @staticmethod
+    def append(memory: Memory, bodies: list[tuple[str, dict[str, Any]]]) -> None:
+        for kind, body in bodies:
+            last = pw.Campaign.open(memory).records[-1]
+            memory.append(Record.new(kind, body, author="clean", after=last).line, after=last.seq)
 
     def nothing_is_lost(self) -> None:
         written: set[tuple[str, float]] = set()

@@ -7,6 +7,7 @@ import getpass
 import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from datetime import date
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -131,19 +132,20 @@ class Campaign:
         """Who plans and decides."""
         return self._ledger.charter.algorithm
 
-    def ask(self) -> Rows:
+    def ask(self, *, due: str | date | None = None) -> Rows:
         """The rows to measure: those of the round that is not complete or, if all are, of a new one.
 
-        Asked again, it gives the rows that are still open; once an item is declared, none.
+        Asked again, it gives the rows that are still open; once an item is declared, none. ``due`` is the day by which
+        a new round is wanted; it stands on the sheet and in the status, and nothing happens if it passes.
         """
         self._settle()
-        self._write(self._round)
+        day = _day(due)
+        self._write(lambda ledger: self._round(ledger, day))
         ledger, charter = self._ledger, self._ledger.charter
         sheet = ledger.waiting
         if sheet is None:
             return no_rows(charter, self.status().sentence)
-        rows = int(np.count_nonzero(sheet.states == OPEN))
-        return open_rows(charter, sheet, f"{rows} of {sheet.probes.size} rows of round {sheet.number} to measure.")
+        return open_rows(charter, sheet)
 
     def tell(self, rows: Any, *, off_plan: bool = False, dry_run: bool = False) -> Told:
         """Record outcomes: all rows of the table or, if one of them cannot be, none.
@@ -282,7 +284,7 @@ class Campaign:
             return True
         raise StorageConflict(f"{self._store.name} was changed by others {_TRIES} times in a row; try again.")
 
-    def _round(self, ledger: Ledger) -> Proposal:
+    def _round(self, ledger: Ledger, due: str | None) -> Proposal:
         """The next round, unless one is waiting or the search is over."""
         trail = self._trail = replay(ledger, self._trail)
         if ledger.waiting is not None or trail.answer is not None:
@@ -292,7 +294,7 @@ class Campaign:
         probes = np.repeat(np.arange(counts.size), counts)
         _stream(charter, number, 1).shuffle(probes)  # the order of measuring must not follow the probes
         begins = not charter.algorithm.under_way(trail.state)
-        return "asked", {"round": number, "probes": probes.tolist(), "begins": begins}
+        return "asked", {"round": number, "probes": probes.tolist(), "begins": begins, "due": due}
 
     def _settle(self) -> Ledger:
         """Declare the answer that the records lead to, or withdraw one to which they no longer lead."""
@@ -354,6 +356,14 @@ def _said(reason: str, what: str) -> str:
     if not isinstance(reason, str) or not reason.strip():
         raise InvalidRows(f"{what} needs a reason in words, got {reason!r}; it stays in the journal.")
     return reason.strip()
+
+
+def _day(due: str | date | None) -> str | None:
+    """A date as ISO 8601."""
+    try:
+        return None if due is None else date.fromisoformat(str(due)).isoformat()
+    except ValueError:
+        raise InvalidRows(f"due must be a date such as 2026-12-31, got {due!r}.") from None
 
 
 def _stream(charter: Charter, round_: int, use: int) -> np.random.Generator:

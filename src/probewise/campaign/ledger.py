@@ -56,6 +56,8 @@ class Sheet:
     """The problem when the round began, with the stock of that time."""
     begins: bool = True
     """False for a further batch of a round that the algorithm had planned as a whole."""
+    due: str | None = None
+    """The day by which the rows are wanted."""
     closed: str | None = None
     """Why the rows that are missing are not waited for."""
 
@@ -184,7 +186,8 @@ def _places(ids: list[str]) -> list[Place]:
 def _asked(ledger: Ledger, record: Record) -> Ledger:
     probes = np.array(record.body["probes"], dtype=np.int64)
     empty, states = np.full(probes.size, np.nan), np.zeros(probes.size, dtype=np.int8)
-    sheet = Sheet(record.body["round"], probes, empty, states, True, ledger.problem, record.body["begins"])
+    body = record.body
+    sheet = Sheet(body["round"], probes, empty, states, True, ledger.problem, body["begins"], body["due"])
     return replace(ledger, sheets=(*ledger.sheets, sheet))
 
 

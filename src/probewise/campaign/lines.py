@@ -42,6 +42,8 @@ class Lines(Storage):
             whole = _whole(self.path.read_bytes())
         except FileNotFoundError:
             return ()
+        except OSError as error:
+            raise StorageUnavailable(f"{self.path} cannot be read ({error.strerror}); check its rights.") from None
         if self._schema(whole) != SCHEMA:
             self._migrate()
             whole = _whole(self.path.read_bytes())
@@ -107,7 +109,7 @@ class Lines(Storage):
         """The file, held by this process alone; the lock of a process that died is gone with it."""
         until = time.monotonic() + PATIENCE
         while True:
-            with os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666), "r+b") as file:
+            with self._opened() as file:
                 if _taken(file) and _same(file, self.path):  # a migration may have put another file there
                     try:
                         yield file
@@ -117,6 +119,12 @@ class Lines(Storage):
             if time.monotonic() > until:
                 raise StorageUnavailable(f"{self.path} has been locked for {PATIENCE} s; try again.")
             time.sleep(0.005)
+
+    def _opened(self) -> BinaryIO:
+        try:
+            return os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
+        except OSError as error:
+            raise StorageUnavailable(f"{self.path} cannot be written ({error.strerror}); check its rights.") from None
 
 
 def _same(file: BinaryIO, path: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -18,6 +19,10 @@ from probewise.errors import MissingExtra
 
 OWN = ("measurement", "round", "probe", "replicate", "outcome")
 """Columns of every sheet; the laboratory's own columns of the probe come after them."""
+
+
+_SHOWN = 5
+"""Probes that the sentence of a round names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +73,16 @@ class Rows:
         return _library("polars").DataFrame(columns)
 
 
-def open_rows(charter: Charter, sheet: Sheet, sentence: str) -> Rows:
+def open_rows(charter: Charter, sheet: Sheet) -> Rows:
     """The rows of a round that are still to be measured."""
-    return Rows(_columns(charter, sheet, np.flatnonzero(sheet.states == OPEN)), sentence)
+    columns = _columns(charter, sheet, np.flatnonzero(sheet.states == OPEN))
+    left = Counter(columns["probe"]).most_common()
+    often = ", ".join(f"'{name}' {count} times" for name, count in left[:_SHOWN])
+    rest = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""
+    due = f", due {sheet.due}" if sheet.due else ""
+    repeats = " Repeats are wanted: they average the noise." if left and left[0][1] > 1 else ""
+    count = f"{len(columns['probe'])} of {sheet.probes.size} rows of round {sheet.number} to measure{due}"
+    return Rows(columns, f"{count}: {often}{rest}.{repeats}")
 
 
 def no_rows(charter: Charter, sentence: str) -> Rows:

@@ -55,6 +55,8 @@ class Status:
     """Rounds begun, those of the laboratory's own choice among them."""
     waiting: int
     """Rows that were asked for and are waited for."""
+    due: str | None
+    """The day by which they are wanted, if one was named."""
     forecast: dict[str, float] | None
     """What is left to go: measurements, low, high, cost, rounds."""
     warnings: tuple[str, ...]
@@ -89,6 +91,7 @@ def status(ledger: Ledger, trail: Trail) -> Status:
         cost=data.cost(problem.cost),
         rounds=len(ledger.sheets),
         waiting=0 if waiting is None else int(np.count_nonzero(waiting.states == OPEN)),
+        due=None if waiting is None else waiting.due,
         forecast=None if forecast is None else asdict(forecast),
         warnings=(*_warnings(ledger, trail), *adequacy.warnings),
         items=_items(found),

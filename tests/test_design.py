@@ -426,3 +426,12 @@ def test_wrong_problems(X, directions, error, message):
 def test_a_table_is_no_set_of_directions():
     with pytest.raises(InvalidDesign, match="come from pairs, star, points or explicit, got ndarray"):
         optimal_design(np.eye(2), np.eye(2))
+
+
+def test_probes_that_no_direction_needs_get_nothing() -> None:
+    # components of a blend: 4 of 60 occur in items, one of them only in a rival far behind
+    items = np.zeros((3, 60))
+    items[0, :2], items[1, :2], items[2, 2:4] = (0.5, 0.5), (0.6, 0.4), (0.99, 0.01)
+    design = optimal_design(np.eye(60), star(items, 0, [1.0, 0.01, 50.0]), tol=0.03)
+    assert set(design.support) <= {0, 1, 2, 3}
+    assert design.converged

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from probewise import instances
-from probewise.design import optimal_design, pairs, reduce_support
+from probewise.design import optimal_design, pairs, reduce_support, support
 from probewise.errors import InvalidDesign
 
 seeds = st.integers(0, 10**6)
@@ -88,3 +88,15 @@ def test_equal_probes_are_merged():
 def test_errors(weights):
     with pytest.raises(InvalidDesign, match="weights must be 2 non-negative numbers, one per probe and not all 0"):
         reduce_support(np.eye(2), weights)
+
+
+def test_a_failing_decomposition_is_done_by_the_slower_routine(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise np.linalg.LinAlgError("SVD did not converge")
+
+    monkeypatch.setattr(np.linalg, "svd", fails)
+    parts = np.random.default_rng(3).normal(size=(7, 20))
+    factors = support._vanishing_chunk(parts)
+    assert (factors >= 0).all()
+    assert np.count_nonzero(factors) <= 7
+    assert parts @ factors == pytest.approx(parts.sum(axis=1))

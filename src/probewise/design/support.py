@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.linalg
 from numpy.typing import ArrayLike
 
 from probewise.coordinates import Array, coordinates
@@ -53,7 +54,11 @@ def _vanishing(parts: Array) -> Array:
 
 def _vanishing_chunk(parts: Array) -> Array:
     columns = parts.shape[1]
-    _, singular, right = np.linalg.svd(parts, full_matrices=parts.shape[0] < columns)
+    full = parts.shape[0] < columns
+    try:
+        _, singular, right = np.linalg.svd(parts, full_matrices=full)
+    except np.linalg.LinAlgError:  # the faster of two routines fails now and then, on finite numbers
+        _, singular, right = scipy.linalg.svd(parts, full_matrices=full, lapack_driver="gesvd")
     rank = int(np.sum(singular > singular[0] * max(parts.shape) * np.finfo(float).eps))
     null = right[rank:].T
     factors, alive = np.ones(columns), np.arange(columns)

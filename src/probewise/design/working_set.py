@@ -159,19 +159,28 @@ class _DirectionPrices:
     def purified(self, limit: float, labels: Labels, tol: float) -> tuple[Array, ...]:
         """Weights on the heavy probes only, as they are or solved anew, whose value stays below ``limit``."""
         rows = self._directions.rows(np.union1d(labels, self.longer))
-        for threshold in (1e-2, 1e-4, 1e-6):
-            heavy = np.flatnonzero(self.weights > threshold * self.weights.max())
+        useful = self._useful()
+        for threshold in (1e-2, 1e-4, 1e-6, 0.0):
+            heavy = np.flatnonzero(useful > threshold * useful.max())
             span = coordinates(self._probes[heavy])
             if not _nearly_contains(span, self._directions.generators):
                 continue
             full = np.zeros(self.weights.size)
             for again in (False, True):
-                weights = interior.solve(span.probes, span(rows), tol=tol).weights if again else self.weights[heavy]
+                weights = interior.solve(span.probes, span(rows), tol=tol).weights if again else useful[heavy]
                 full[heavy] = weights / weights.sum()
                 metric = span.transform @ _whitener(span.probes * np.sqrt(full[heavy])[:, None])
                 if _squares(rows @ metric).max() <= limit:
                     return (full,)
         return ()
+
+    def _useful(self) -> Array:
+        """Weights without the probes that estimate no direction: w_i x_i'A⁻¹y is 0, up to rounding, for all y."""
+        whitener = _whitener(self._probes * np.sqrt(self.weights)[:, None])
+        images = self._probes @ whitener
+        moment = whitener.T @ self._directions.moment() @ whitener
+        used = self.weights * np.einsum("ij,ij->i", images @ moment, images)
+        return np.where(used > 1e-14 * used.max(), self.weights, 0.0)
 
 
 def _nearly_contains(span: Coordinates, rows: Array) -> bool:

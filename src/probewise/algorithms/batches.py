@@ -61,6 +61,8 @@ class Limits:
         come in that order, so that every part of the plan is like the whole.
         """
         rest = np.maximum(plan - told, 0)
+        if self.allow(rest):
+            return rest
         batches = 1 if self.most is None else -(-int(rest.sum()) // self.most)
         n = -(-int(rest.sum()) // max(batches, 1))
         candidates = np.minimum(rest, n if self.replicates is None else min(n, self.replicates))

@@ -15,6 +15,7 @@ SETTINGS = Sweep(
     instance=lambda d, seed: instances.benchmark(d),
     sizes=(5, 10, 15, 20, 25, 30, 35),
     curves=(
+        Curve("Sage", methods.sage),
         Curve("XY-Oracle (tight)", methods.best_oracle),
         Curve("XY-Oracle", methods.oracle("frank-wolfe")),
         Curve("RAGE (tight)", methods.rage("tight")),

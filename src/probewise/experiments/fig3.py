@@ -15,6 +15,7 @@ SETTINGS = Sweep(
     instance=lambda n, seed: instances.sphere(n, 5, seed=seed),
     sizes=(50, 100, 200, 500, 1_000, 2_000),
     curves=(
+        Curve("Sage", methods.sage),
         Curve("XY-Oracle (tight)", methods.best_oracle),
         Curve("XY-Oracle", methods.oracle()),
         Curve("RAGE (tight)", methods.rage("tight")),

@@ -15,6 +15,7 @@ SETTINGS = Sweep(
     instance=lambda d, seed: instances.transductive(d),
     sizes=(20, 40, 60, 80),
     curves=(
+        Curve("Sage", methods.sage),
         Curve("XY-Oracle (tight)", methods.best_oracle),
         Curve("XY-Oracle", methods.oracle("frank-wolfe")),
         Curve("RAGE (tight)", methods.rage("tight")),

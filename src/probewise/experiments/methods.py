@@ -28,6 +28,11 @@ from probewise.experiments.sweep import Make
 from probewise.problem import Problem
 
 
+def sage(problem: Problem, theta: Array) -> Algorithm[Any]:
+    """The default of the package."""
+    return Sage()
+
+
 def rage(variant: Variant, *, rounding: float | None = None, solver: Solver = "certified") -> Make:
     """RAGE in one of its variants, with ε of the rounding."""
     return partial(_plain, Rage(variant, rounding, solver=solver))
@@ -68,9 +73,9 @@ def _plain(algorithm: Algorithm[Any], problem: Problem, theta: Array) -> Algorit
 
 
 PROVEN: dict[str, Make] = {
-    "sage": partial(_plain, Sage(growth=2.0)),
+    "sage": partial(_plain, Sage(growth=1.5)),
     "sage-batches": partial(_plain, Sage(growth=1.3, max_batch=7, min_batch=3, max_replicates=4)),
-    "sage-unknown-sigma": partial(_plain, Sage(growth=2.0)),
+    "sage-unknown-sigma": partial(_plain, Sage(growth=1.5)),
     "rage-tight": rage("tight"),
     "rage-code": rage("code"),
     "rage-paper": rage("paper"),

@@ -72,12 +72,10 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         believed = problem(data.indicators(runs, *FACTORS))
         search = pw.Campaign.create(f"{folder}/arylation.db", believed, GOAL, pw.Sage(), seed=0)
-        status = run(search, lab, measurements="runs", items="combinations")
+        status = run(search, lab, "runs")
         result = search.result()
     print(status.sentence)
     print(f"Certified: {status.item}. {status.leader} is number {place(str(status.leader))} on record.")
-    for warning in status.warnings:
-        print(f"  {warning}")
     rounds = [round.measurements for round in result.history]
     check = judge("Main effects", believed, rounds)
     judge("The same runs, with pairs of factors", problem(pairs_of_factors()), rounds)

@@ -23,7 +23,6 @@ from probewise import data, figures
 from probewise.tables import Table
 
 EPSILON = 2.0
-ALGORITHM = pw.Sage()
 
 plots = data.barley()
 yields = plots.numbers("yield")
@@ -47,7 +46,7 @@ def plots_until(trial: pw.Problem, epsilon: float) -> float:
     counts = []
     for seed in range(3):
         lab, goal = data.redrawn(features.values, yields, seed=seed), pw.BestItem(0.05, epsilon=epsilon)
-        counts.append(pw.identify(trial, goal, measure=lab.measure, algorithm=ALGORITHM, seed=seed).measurements)
+        counts.append(pw.identify(trial, goal, measure=lab.measure, seed=seed).measurements)
     return float(np.mean(counts))
 
 
@@ -63,11 +62,12 @@ def main() -> None:
     print(f"{varieties[first]} leads {varieties[second]} by {near:.4f} and {varieties[third]} by {far:.2f}.")
     least = pw.hardness(trial, theta).lower_bound(0.05)
     print(f"To tell the first two apart with confidence 95 %, any method needs at least {least:,.0f} plots on average.")
-    print(f"With a tolerance of {EPSILON:g}:")
-    goal = pw.BestItem(delta=0.05, epsilon=EPSILON)
     with TemporaryDirectory() as folder:
-        search = pw.Campaign.create(f"{folder}/barley.db", trial, goal, ALGORITHM, seed=0)
-        status = run(search, lab, measurements="plots", items="varieties")
+        print("A campaign without a tolerance, given up after six rounds:")
+        run(pw.Campaign.create(f"{folder}/exact.db", trial, pw.BestItem(0.05), seed=0), lab, "plots", rounds=6)
+        print(f"With a tolerance of {EPSILON:g}:")
+        goal = pw.BestItem(delta=0.05, epsilon=EPSILON)
+        status = run(pw.Campaign.create(f"{folder}/barley.db", trial, goal, seed=0), lab, "plots")
     print(status.sentence)
     for item in status.items:
         print(f"  {item.name:16s} {item.state:10s} {item.why}")

@@ -11,14 +11,27 @@ from probewise import data, figures
 from probewise.campaign import Status
 
 
-def run(search: pw.Campaign, lab: data.Laboratory, *, measurements: str, items: str) -> Status:
-    """Ask, measure and tell until nothing is asked; a line per round."""
+def run(search: pw.Campaign, lab: data.Laboratory, unit: str, *, rounds: int | None = None) -> Status:
+    """Ask, measure and tell until nothing is asked, or for some rounds; a line per round, and warnings as they come."""
     number = {name: i for i, name in enumerate(search.problem.probe_names)}
-    while len(rows := search.ask()):
+    status = search.status()
+    while (rounds is None or status.rounds < rounds) and len(rows := search.ask()):
+        before = status.warnings
         search.tell(rows.filled(lab.measure(np.array([number[name] for name in rows["probe"]]))))
         status = search.status()
-        print(f"  round {status.rounds}: {status.measurements:,} {measurements}, {items} left: {len(status.remaining)}")
-    return search.status()
+        line = f"  {status.measurements:,} {unit}: {len(status.remaining):,} of {len(status.items):,} left"
+        print(f"{line}, {to_go(status)}" if status.forecast else line)
+        if status.warnings and not before:
+            print(f"  {status.warnings[0]}")
+    return status
+
+
+def to_go(status: Status) -> str:
+    """The forecast in words."""
+    if status.forecast is None or not status.forecast["measurements"]:
+        return "done"
+    low, high = status.forecast["low"], status.forecast["high"]
+    return f"about {status.forecast['measurements']:,.0f} more to go ({low:,.0f} to {high:,.0f})"
 
 
 def bars(axes: Any, needs: dict[str, float]) -> None:

@@ -84,7 +84,7 @@ def main() -> None:
     print(f"A run scatters by {lab.errors.std():.1f} % yield; with its tails, sigma is {lab.sigma:.1f}.")
     with TemporaryDirectory() as folder:
         search = pw.Campaign.create(f"{folder}/suzuki.db", problem(lab.sigma), GOAL, ALGORITHMS["Sage"], seed=0)
-        print(run(search, lab, measurements="runs", items="conditions").sentence)
+        print(run(search, lab, "runs").sentence)
     needs = {name: repeat(algorithm) for name, algorithm in ALGORITHMS.items()}
     for name, (count, rounds, right) in needs.items():
         print(f"  {name:16s} {count:6,.0f} runs in {rounds:4.1f} rounds on average, {right} of 10 answers right")

@@ -68,7 +68,7 @@ def test_a_sweep_goes_on_and_writes_the_same_files(tmp_path: Path) -> None:
     assert [row["algorithm"] for row in rows] == [curve.label for curve in TINY.curves]
     assert float(rows[0]["measurements"]) == pytest.approx(outcome.rows[0].measurements, rel=1e-5)
     assert len((tmp_path / "a/fig4_runs.csv").read_text().splitlines()) == 1 + 2 * len(TINY.curves)
-    assert json.loads((tmp_path / "a/fig4.json").read_text())["cells"][1]["kind"] == "Rage"
+    assert json.loads((tmp_path / "a/fig4.json").read_text())["cells"][0]["kind"] == "Sage"
 
 
 def test_lower_bounds_are_certified_and_below_every_method() -> None:

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = {
+    "Sage": "#117733",
     "RAGE (tight)": "#CC3311",
     "RAGE (code)": "#E07B39",
     "RAGE (paper)": "#E6B800",
-    "XY-Adaptive": "#009E73",
+    "XY-Adaptive": "#44BB99",
     "LinGapE": "#AA4499",
     "ALBA": "#56B4E9",
     "XY-Static": "#6b6b6b",
@@ -25,7 +26,7 @@ COLOURS = {
     "XY-Oracle (tight)": "#004488",
 }
 """Of each algorithm, the same in all figures; they stay apart for colour-blind eyes."""
-MARKERS = dict(zip(COLOURS, "Dos^vPXhp", strict=True))
+MARKERS = dict(zip(COLOURS, "*Dos^vPXhp", strict=True))
 LOWER_BOUND = "lower bound"
 _APART = 0.052
 """Least distance of two labels, as a share of the height."""

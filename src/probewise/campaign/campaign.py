@@ -16,11 +16,11 @@ import numpy as np
 
 from probewise.algorithms import Algorithm, Sage
 from probewise.campaign import entry
-from probewise.campaign.charter import Charter, Columns, limits
+from probewise.campaign.charter import Charter, limits
 from probewise.campaign.ledger import OPEN, VOIDED, Ledger, Place, row_id, stocked
 from probewise.campaign.records import Record
 from probewise.campaign.replay import Trail, replay
-from probewise.campaign.rows import OWN, Rows, all_rows, no_rows, open_rows
+from probewise.campaign.rows import Rows, all_rows, no_rows, open_rows, own_columns
 from probewise.campaign.status import Status, status
 from probewise.campaign.storage import Storage, storage_at
 from probewise.campaign.told import Proposal, Told, recorded, unplanned
@@ -30,7 +30,7 @@ from probewise.goal import BestItem
 from probewise.problem import Problem
 from probewise.result import Result, Round
 from probewise.run import check
-from probewise.tables import Table, TableLike, frame_table
+from probewise.tables import TableLike, named
 
 _TRIES = 1000
 
@@ -75,8 +75,8 @@ class Campaign:
             algorithm or Sage(),
             secrets.randbits(64) if seed is None else seed,
             limits(*outcome_range),
-            _columns(problem.probes, problem.feature_names, problem.probe_names, probe_columns, "probe"),
-            _columns(problem.items, problem.feature_names, problem.item_names, item_columns, "item"),
+            own_columns(problem.probes, problem.feature_names, problem.probe_names, probe_columns, "probe"),
+            own_columns(problem.items, problem.feature_names, problem.item_names, item_columns, "item"),
         )
         first = Record.new("created", charter.to_json(), author=author or _user(), after=None)
         try:
@@ -161,9 +161,11 @@ class Campaign:
             told[:] = [result]
             return None if dry_run else proposal
 
-        before = self._ledger.declared
-        self._write(propose)
-        return told[0] if dry_run else _with_answer(told[0], self._settle(), before, self.problem.item_names)
+        if dry_run:
+            self._write(propose)
+            return told[0]
+        _, news = self._changed(propose)
+        return replace(told[0], sentence=" ".join([told[0].sentence, *news]))
 
     def correct(self, measurement: str, outcome: float, *, reason: str) -> str:
         """Give a row another outcome, also one that was voided; says what it did to the answer."""
@@ -178,8 +180,8 @@ class Campaign:
             return None if now == value else ("corrected", {"row": row_id(*own), "outcome": value, "reason": why})
 
         why = _said(reason, "a correction")
-        written = self._write(propose)
-        return self._consequence(f"{measurement} is {outcome!r} now." if written else f"{measurement} was so already.")
+        written, news = self._changed(propose)
+        return " ".join([f"{measurement} is {outcome!r} now." if written else f"{measurement} was so already.", *news])
 
     def void(self, measurements: str | Iterable[str], *, reason: str) -> str:
         """Take rows out, measured or not, for a reason that is not their outcome; says what it did to the answer."""
@@ -191,8 +193,8 @@ class Campaign:
             left = [own for own in places if ledger.sheet(own[0]).states[own[1] - 1] != VOIDED]
             return ("voided", {"rows": [row_id(*own) for own in left], "reason": why}) if left else None
 
-        written = self._write(propose)
-        return self._consequence("Voided." if written else "These rows were voided already.")
+        written, news = self._changed(propose)
+        return " ".join(["Voided." if written else "These rows were voided already.", *news])
 
     def close(self, *, reason: str) -> str:
         """Wait no longer for the rows of this round that are missing; if they come after all, they are accepted."""
@@ -203,8 +205,8 @@ class Campaign:
                 raise InvalidCampaign("no round is waiting for rows, so there is none to close; ask for one.")
             return "closed", {"round": ledger.waiting.number, "reason": why}
 
-        self._write(propose)
-        return self._consequence("The round is closed.")
+        _, news = self._changed(propose)
+        return " ".join(["The round is closed.", *news])
 
     def restock(self, probe: str, stock: int | None, *, reason: str) -> None:
         """Say how often a probe can be measured in all; None is without limit. It counts from the next round on."""
@@ -314,26 +316,35 @@ class Campaign:
             pass
         return self._ledger
 
-    def _consequence(self, done: str) -> str:
-        before = self._ledger.declared
-        ledger = self._settle()
-        return " ".join([done, *_news(before, ledger, self.problem.item_names)])
+    def _stands(self) -> tuple[int | None, frozenset[int]]:
+        """The item declared, and those that may be the best."""
+        trail, charter = self.trail, self._ledger.charter
+        standing = charter.algorithm.standing(charter.problem, charter.goal, trail.state)
+        return self._ledger.declared, frozenset(standing.remaining.tolist())
+
+    def _changed(self, propose: Callable[[Ledger], Proposal]) -> tuple[bool, list[str]]:
+        """Whether anything was written, and what that did to the answer and to the items that were ruled out."""
+        before = self._stands()
+        written = self._write(propose)
+        self._settle()
+        return written, _news(before, self._stands(), self._ledger.charter)
 
 
-def _with_answer(told: Told, ledger: Ledger, before: int | None, names: tuple[str, ...]) -> Told:
-    return replace(told, sentence=" ".join([told.sentence, *_news(before, ledger, names)]))
-
-
-def _news(before: int | None, ledger: Ledger, names: tuple[str, ...]) -> list[str]:
-    """What changed about the answer."""
-    if ledger.declared == before:
-        return []
-    gone = [] if before is None else [f"'{names[before]}' is no longer declared the best."]
-    confidence = 1 - ledger.charter.goal.delta
-    new = (
-        [] if ledger.declared is None else [f"'{names[ledger.declared]}' is the best, with confidence {confidence:g}."]
-    )
-    return gone + new
+def _news(
+    before: tuple[int | None, frozenset[int]], now: tuple[int | None, frozenset[int]], about: Charter
+) -> list[str]:
+    """What changed, in sentences."""
+    names, (old, had), (new, has) = about.problem.item_names, before, now
+    back = f"Back among the items that may be the best: {named(names[item] for item in sorted(has - had))}."
+    return [
+        *[f"'{names[item]}' is no longer declared the best." for item in (old,) if item is not None and item != new],
+        *[back] * bool(has - had),
+        *[
+            f"'{names[item]}' is the best, with confidence {1 - about.goal.delta:g}."
+            for item in (new,)
+            if item is not None and item != old
+        ],
+    ]
 
 
 def _what_changed(records: list[Record], ledger: Ledger) -> str:
@@ -368,28 +379,6 @@ def _day(due: str | date | None) -> str | None:
 
 def _stream(charter: Charter, round_: int, use: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(charter.seed, spawn_key=(round_, use)))
-
-
-def _columns(
-    features: Any, feature_names: tuple[str, ...], names: tuple[str, ...], source: TableLike | None, kind: str
-) -> Columns:
-    """The laboratory's own columns, or the features; a name that a sheet needs for itself gives way."""
-    if source is None:
-        out = {name: features[:, at].tolist() for at, name in enumerate(feature_names)}
-    else:
-        table = source if isinstance(source, Table) else frame_table(source, f"{kind}_columns")
-        if table is None:
-            raise InvalidCampaign(f"{kind}_columns must be a data frame or a table, got {type(source).__name__}.")
-        columns = (c.tolist() if isinstance(c, np.ndarray) else c for c in table.columns)
-        out = {name: [_cell(v) for v in column] for name, column in zip(table.header, columns, strict=True)}
-    kept = {name: cells for name, cells in out.items() if [str(cell) for cell in cells] != list(names)}
-    return {f"{name} of {kind}" if name in OWN else name: cells for name, cells in kept.items()}
-
-
-def _cell(value: Any) -> Any:
-    if value is None or value != value:
-        return None
-    return value if isinstance(value, int | float | str) else str(value)
 
 
 def _user() -> str:

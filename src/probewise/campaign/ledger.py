@@ -165,7 +165,8 @@ class Ledger:
         for number in np.unique(where[:, 0]).tolist():
             inside = where[:, 0] == number
             sheet = sheets[number - 1]
-            amended |= sheet.complete
+            told = state == RECORDED or bool((sheet.states[where[inside, 1] - 1] == RECORDED).any())
+            amended |= sheet.complete and told
             values = outcomes[inside] if isinstance(outcomes, np.ndarray) else outcomes
             sheets[number - 1] = sheet.changed(where[inside, 1] - 1, values, state)
         return replace(self, sheets=tuple(sheets), amended=self.amended + amended)

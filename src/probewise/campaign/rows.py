@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from probewise.campaign.charter import Charter
+from probewise.campaign.charter import Charter, Columns
 from probewise.campaign.ledger import OPEN, RECORDED, Sheet, row_id
-from probewise.errors import MissingExtra
+from probewise.errors import InvalidCampaign, MissingExtra
+from probewise.tables import Table, TableLike, frame_table
 
 OWN = ("measurement", "round", "probe", "replicate", "outcome")
 """Columns of every sheet; the laboratory's own columns of the probe come after them."""
@@ -71,6 +72,28 @@ class Rows:
         """A polars data frame."""
         columns = {**self.columns, "outcome": _library("polars").Series(self["outcome"], dtype=float)}
         return _library("polars").DataFrame(columns)
+
+
+def own_columns(
+    features: Any, feature_names: tuple[str, ...], names: tuple[str, ...], source: TableLike | None, kind: str
+) -> Columns:
+    """The laboratory's own columns, or the features; a name that a sheet needs for itself gives way."""
+    if source is None:
+        out = {name: features[:, at].tolist() for at, name in enumerate(feature_names)}
+    else:
+        table = source if isinstance(source, Table) else frame_table(source, f"{kind}_columns")
+        if table is None:
+            raise InvalidCampaign(f"{kind}_columns must be a data frame or a table, got {type(source).__name__}.")
+        columns = (c.tolist() if isinstance(c, np.ndarray) else c for c in table.columns)
+        out = {name: [_cell(v) for v in column] for name, column in zip(table.header, columns, strict=True)}
+    kept = {name: cells for name, cells in out.items() if [str(cell) for cell in cells] != list(names)}
+    return {f"{name} of {kind}" if name in OWN else name: cells for name, cells in kept.items()}
+
+
+def _cell(value: Any) -> Any:
+    if value is None or value != value:
+        return None
+    return value if isinstance(value, int | float | str) else str(value)
 
 
 def open_rows(charter: Charter, sheet: Sheet) -> Rows:

@@ -156,7 +156,7 @@ class Histories(RuleBasedStateMachine):
             self.rounds.append([[names.index(name), None, OPEN] for name in rows["probe"]])
             self.planned.append(True)
         else:
-            assert self.person(who).status().item is not None
+            assert self.person(who).ledger.declared is not None
 
     @rule(who=st.integers(0, 1), data=st.data())
     def tell_some(self, who: int, data: st.DataObject) -> None:

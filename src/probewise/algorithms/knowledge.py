@@ -87,7 +87,7 @@ class Knowledge:
         y'θ > -epsilon. While nothing bounds the noise, nothing is bet.
         """
         noise = since.noise(problem, goal)
-        if not since.collected or not math.isfinite(noise):
+        if not since.collected or since.alive.size == 1 or not math.isfinite(noise):
             return self
         then = replace(since, pool=since.pool.plus(self.pool.fits[-1]))
         at = np.argsort(since.alive)[np.searchsorted(np.sort(since.alive), self.alive)]  # where the items alive were

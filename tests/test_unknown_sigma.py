@@ -87,8 +87,8 @@ def test_rounds_have_replicates(limits):
             counts + more,
             algorithm.tell(problem, GOAL, state, environment.draw(more, np.random.default_rng(1))),
         )
-    assert (counts[counts > 0] >= 2).all()
     assert state.pool.pure_error.degrees == counts.sum() - np.count_nonzero(counts)
+    assert 3 * state.pool.pure_error.degrees >= counts.sum()
 
 
 @pytest.mark.parametrize("theta", [[3.0, 0.0], [0.7, 0.0]])

@@ -60,7 +60,7 @@ class Limits:
         Measurement k = 0, 1, … of a probe planned n_i times has its place (k + ½)/n_i in the plan; those not yet told
         come in that order, so that every part of the plan is like the whole.
         """
-        rest = np.maximum(plan - told, 0)
+        rest: Counts = np.maximum(plan - told, 0)
         if self.allow(rest):
             return rest
         batches = 1 if self.most is None else -(-int(rest.sum()) // self.most)

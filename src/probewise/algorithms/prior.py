@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from probewise.algorithms.planning import plan
+from probewise.algorithms.planning import plan, unit_whitener
 from probewise.coordinates import Array
 from probewise.design import pairs
-from probewise.estimate import least_squares
-from probewise.measurements import Measurements
 from probewise.problem import Problem
-from probewise.rounding import round_design
 
 Items = NDArray[np.int64]
 
@@ -28,19 +26,16 @@ class Prior:
     size: int
     """Measurements of the first round, and the least of any later one."""
     whitener: Array
-    """(d, r): (z - z')@whitener has the squared length that (z - z')'θ̂ of the first round has as variance."""
+    """(d, r): (z - z')@whitener has the squared length that (z - z')'θ̂ of the first round should have as variance."""
 
     @classmethod
     def of(cls, problem: Problem, tol: float) -> Prior:
-        """From the design for all pairs, two measurements for each probe in it."""
-        n, m = problem.n_probes, problem.n_items
-        if m == 1:
+        """From the design for all pairs: three measurements per dimension, or two per probe in it if that is fewer."""
+        if problem.n_items == 1:
             return cls(0, np.zeros((problem.dimension, 0)))
         weights = plan(problem, pairs(problem.items), tol=tol).weights
-        size = 2 * int(np.count_nonzero(weights))
-        counts = round_design(weights, size, probes=problem.scaled_probes).counts
-        fit = least_squares(problem.probes, Measurements(counts, np.zeros(n), np.zeros(n)), sigma=problem.sigma)
-        return cls(size, fit.whitener)
+        size = min(3 * problem.coordinates.rank, 2 * int(np.count_nonzero(weights)))
+        return cls(size, unit_whitener(problem, weights) / math.sqrt(size))
 
     def unit(self, problem: Problem, leader: int, rivals: Items) -> Array:
         """(k,): the precision 1/v₁ of (leader - rival)'θ̂ in the first round."""

@@ -160,15 +160,17 @@ class Ledger:
 
     def changed(self, places: list[Place], outcomes: float | Array, state: int) -> Ledger:
         """With another outcome and state of some rows."""
-        where = np.array(places, dtype=np.int64).reshape(-1, 2)
+        inside: dict[int, list[int]] = {}
+        for at, (number, _) in enumerate(places):
+            inside.setdefault(number, []).append(at)
         sheets, amended = list(self.sheets), False
-        for number in np.unique(where[:, 0]).tolist():
-            inside = where[:, 0] == number
-            sheet = sheets[number - 1]
-            told = state == RECORDED or bool((sheet.states[where[inside, 1] - 1] == RECORDED).any())
-            amended |= sheet.complete and told
-            values = outcomes[inside] if isinstance(outcomes, np.ndarray) else outcomes
-            sheets[number - 1] = sheet.changed(where[inside, 1] - 1, values, state)
+        for number, given in inside.items():
+            sheet, rows = sheets[number - 1], np.array([places[at][1] - 1 for at in given])
+            counts = state == RECORDED or bool((sheet.states[rows] == RECORDED).any())
+            amended |= counts and sheet.complete
+            sheets[number - 1] = sheet.changed(
+                rows, outcomes if isinstance(outcomes, float) else outcomes[given], state
+            )
         return replace(self, sheets=tuple(sheets), amended=self.amended + amended)
 
     def kept(self, places: list[Place], reason: str) -> Ledger:
@@ -207,7 +209,7 @@ def _unplanned(ledger: Ledger, record: Record) -> Ledger:
 
 def _corrected(ledger: Ledger, record: Record) -> Ledger:
     places = _places([record.body["row"]])
-    return ledger.kept(places, record.body["reason"]).changed(places, record.body["outcome"], RECORDED)
+    return ledger.kept(places, record.body["reason"]).changed(places, float(record.body["outcome"]), RECORDED)
 
 
 def _voided(ledger: Ledger, record: Record) -> Ledger:

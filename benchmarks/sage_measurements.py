@@ -1,0 +1,145 @@
+"""What Sage needs, against the information limit and the authors' code: python benchmarks/sage_measurements.py.
+
+For each instance: mean measurements with standard error, the ratio to 2ψ*·kl(δ, 1 - δ), and its two factors:
+*confidence*, the information of the weakest comparison at the stop over kl(δ, 1 - δ), what being sure costs at the true
+gaps, and *design*, measurements over those that the oracle's design needs for that information, what not knowing θ
+costs. Goals at δ = 0.05: at most a quarter of the authors' RAGE, at most half of their XY-Oracle, a geometric mean of
+the ratios of at most 2.8. Exit code 1 if one is missed. --rivals runs the package's other algorithms beside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import probewise as pw
+from probewise.confidence import PairsUnion
+from probewise.design import remembering
+from probewise.simulation import LinearEnvironment
+
+Instance = tuple[pw.Problem, Any]
+
+
+class Case(NamedTuple):
+    """An instance of the paper, and what the authors' code needs on it: means of RAGE and XY-Oracle at δ = 0.05."""
+
+    draw: Callable[[int], Instance]
+    rage: float
+    oracle: float
+    random: bool = False
+
+
+CASES = {
+    "benchmark(5)": Case(lambda run: pw.instances.benchmark(5), 864_732, 355_571),
+    "benchmark(20)": Case(lambda run: pw.instances.benchmark(20), 1_072_655, 380_225),
+    "benchmark(35)": Case(lambda run: pw.instances.benchmark(35), 1_154_329, 384_439),
+    "transductive(20)": Case(lambda run: pw.instances.transductive(20), 35_944, 18_858),
+    "transductive(40)": Case(lambda run: pw.instances.transductive(40), 38_550, 32_564),
+    "transductive(80)": Case(lambda run: pw.instances.transductive(80), 52_047, 43_865),
+    "sphere(50, 5)": Case(lambda run: pw.instances.sphere(50, 5, seed=run), 19_216, 8_548, True),
+    "sphere(200, 5)": Case(lambda run: pw.instances.sphere(200, 5, seed=run), 103_535, 35_188, True),
+    "many_arms(100)": Case(lambda run: pw.instances.many_arms(100, run), 1_274_215, 493_479, True),
+    "many_arms(1000)": Case(lambda run: pw.instances.many_arms(1000, run), 2_627_434, 988_975, True),
+}
+RIVALS: dict[str, pw.Algorithm[Any]] = {
+    "RAGE (tight)": pw.Rage("tight"),
+    "XY-Adaptive": pw.XYAdaptive(threshold=PairsUnion()),
+    "XY-Static": pw.XYStatic(),
+    "explore-verify": pw.ExploreVerify(),
+    "LinGapE": pw.LinGapE("greedy"),
+    "ALBA": pw.ALBA("y", norm_bound=2.0),
+}
+
+
+class Run(NamedTuple):
+    """One identification."""
+
+    measurements: int
+    ratio: float
+    confidence: float
+    design: float
+    correct: bool
+
+
+def kl(delta: float) -> float:
+    return (1 - 2 * delta) * float(np.log((1 - delta) / delta))
+
+
+def identified(problem: pw.Problem, theta: Any, psi: float, delta: float, seed: list[int]) -> Run:
+    """Sage once, with the information that it has at the end."""
+    algorithm, goal, environment = pw.Sage(), pw.BestItem(delta), LinearEnvironment(problem, theta)
+    state, rng = algorithm.init(problem, goal), np.random.default_rng(seed)
+    while (item := algorithm.answer(problem, goal, state)) is None:
+        state = algorithm.tell(problem, goal, state, environment.draw(algorithm.ask(problem, goal, state, rng), rng))
+    values = problem.items @ theta
+    best = int(np.argmax(values))
+    rows = problem.items[best] - np.delete(problem.items, best, axis=0)
+    gaps = rows @ theta
+    information = float((gaps**2 * state.pool.sums(rows).precision / 2).min())
+    n, limit = state.data.n, kl(delta)
+    return Run(n, n / (2 * psi * limit), information / limit, n / (2 * psi * information), item == best)
+
+
+def cases(names: list[str], runs: int, delta: float) -> dict[str, list[Run]]:
+    out: dict[str, list[Run]] = {}
+    for name in names:
+        case, found = CASES[name], []
+        psi: float | None = None
+        with remembering():
+            for run in range(runs):
+                problem, theta = case.draw(run)
+                if psi is None or case.random:
+                    psi = pw.hardness(problem, theta, tol=1e-2).psi_lower
+                found.append(identified(problem, theta, psi, delta, [run, 7]))
+        out[name] = found
+        n = np.array([r.measurements for r in found], dtype=float)
+        mean, error = n.mean(), n.std(ddof=1) / np.sqrt(runs)
+        ratio, confidence, design = (float(np.mean([getattr(r, k) for r in found])) for k in Run._fields[1:4])
+        wrong = runs - sum(r.correct for r in found)
+        bars = f"  {mean / case.rage:5.3f}{mean / case.oracle:8.3f}" if delta == 0.05 else ""
+        parts = f"{ratio:>6.2f}{confidence:>11.2f}{design:>8.2f}{wrong:>6}{bars}"
+        print(f"  {name:<18}{mean:>11,.0f} ± {error:<9,.0f}{parts}", flush=True)
+    return out
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=50)
+    parser.add_argument("--delta", type=float, action="append", help="may be repeated; default 0.2, 0.05, 0.01, 1e-4")
+    parser.add_argument("--instance", action="append", choices=list(CASES), help="may be repeated; default all")
+    parser.add_argument("--rivals", type=int, default=0, metavar="RUNS", help="runs of the other algorithms")
+    options = parser.parse_args()
+    names, good = options.instance or list(CASES), True
+    for delta in options.delta or [0.2, 0.05, 0.01, 1e-4]:
+        print(f"\nδ = {delta:g}, {options.runs} runs")
+        parts = f"{'ratio':>6}{'confidence':>11}{'design':>8}{'wrong':>6}  /RAGE /oracle"
+        print(f"  {'instance':<18}{'measurements':<23}{parts}")
+        found = cases(names, options.runs, delta)
+        ratios = [np.mean([r.ratio for r in runs]) for runs in found.values()]
+        mean = float(np.exp(np.mean(np.log(ratios))))
+        print(f"  geometric mean of the ratios {mean:.2f}")
+        if delta == 0.05:
+            means = {name: np.mean([r.measurements for r in runs]) for name, runs in found.items()}
+            good = mean <= 2.8 and all(
+                means[name] <= min(0.25 * CASES[name].rage, 0.5 * CASES[name].oracle) for name in names
+            )
+    for name in names if options.rivals else []:
+        problem, theta = CASES[name].draw(0)
+        print(f"\n{name}, δ = 0.05, {options.rivals} runs")
+        for label, algorithm in {"Sage": pw.Sage(), **RIVALS}.items():
+            try:
+                table = pw.simulate(problem, theta, algorithm, runs=options.rivals)
+            except pw.InvalidAlgorithm as error:
+                print(f"  {label:<18}{'-':>14}  {error}")
+            else:
+                print(f"  {label:<18}{table.mean('measurements'):>14,.0f}", flush=True)
+    print("\nall goals met at δ = 0.05:", "yes" if good else "NO")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -26,6 +26,7 @@ Column: TypeAlias = NDArray[Any] | list[str]
 """Typed numbers or objects of a data frame, or the cells of a CSV file as they were read."""
 
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "."})
+_SPREADSHEET = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # xlsx and ods; xls
 _PARQUET_READERS = (("polars", "read_parquet"), ("pyarrow.parquet", "read_table"), ("pandas", "read_parquet"))
 
 
@@ -240,8 +241,11 @@ def _read_parquet(path: Path) -> Table:
 
 def _read_csv(path: Path) -> Table:
     """Cells as text without surrounding blanks; empty lines are skipped and a byte order mark is ignored."""
+    content = path.read_bytes()
+    if content.startswith(_SPREADSHEET):
+        raise InvalidProblem(f"{path.name} is a spreadsheet of Excel or the like; save it as CSV (UTF-8).")
     try:
-        lines = list(io.StringIO(path.read_bytes().decode("utf-8-sig"), newline=""))
+        lines = list(io.StringIO(content.decode("utf-8-sig"), newline=""))
     except UnicodeDecodeError:
         raise InvalidProblem(f"{path.name} is not UTF-8 text; save it as CSV in UTF-8 or as Parquet.") from None
     records = _records(lines, path.name)

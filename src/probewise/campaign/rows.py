@@ -100,7 +100,7 @@ def open_rows(charter: Charter, sheet: Sheet) -> Rows:
     """The rows of a round that are still to be measured."""
     columns = _columns(charter, sheet, np.flatnonzero(sheet.states == OPEN))
     left = Counter(columns["probe"]).most_common()
-    often = ", ".join(f"'{name}' {count} times" for name, count in left[:_SHOWN])
+    often = ", ".join(f"'{name}' {'once' if count == 1 else f'{count} times'}" for name, count in left[:_SHOWN])
     rest = f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else ""
     due = f", due {sheet.due}" if sheet.due else ""
     repeats = " Repeats are wanted: they average the noise." if left and left[0][1] > 1 else ""

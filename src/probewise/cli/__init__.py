@@ -12,17 +12,16 @@ import click
 from probewise import __version__
 from probewise.errors import ProbewiseError
 
-COMMANDS = (
-    "demo",
-    "design",
-    "round",
-    "hardness",
-    "list",
-    "identify",
-    "simulate",
-    "reproduce",
-    "audit",
-)
+SECTIONS = {
+    "To begin": ("example", "example-measure", "demo"),
+    "Campaigns": (
+        "new", "ask", "tell", "status", "report", "correct", "void", "close", "restock", "note", "export",
+    ),
+    "Designs and single searches": ("design", "round", "hardness", "identify", "simulate", "list"),
+    "Evidence": ("reproduce", "audit"),
+}  # fmt: skip
+"""Headings of the help, and commands under each."""
+COMMANDS = tuple(name for names in SECTIONS.values() for name in names)
 """A module of this folder for each, with a click command called ``command``."""
 
 SUCCESS, BAD_INPUT, INTERRUPTED = 0, 2, 130
@@ -56,6 +55,15 @@ class Skin(click.Group):
         """In the order of COMMANDS, the one to begin with first."""
         return [*self.commands]
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Under the headings of SECTIONS."""
+        widest = max(map(len, self.commands))
+        for heading, names in SECTIONS.items():
+            with formatter.section(heading):
+                formatter.write_dl(
+                    [(name.ljust(widest), self.commands[name].get_short_help_str(100)) for name in names]
+                )
+
 
 def _fail(sentence: str, code: int = BAD_INPUT) -> NoReturn:
     click.echo(f"Error: {sentence}", err=True)
@@ -76,10 +84,11 @@ def main(context: click.Context) -> None:
     numeric columns, their features. An outcome is linear in the features, plus noise.
 
     \b
-    Begin with
-      probewise demo
-      probewise design --probes probes.csv --items items.csv --out design.csv
-      probewise round design.csv --probes probes.csv -n 100 --out counts.csv
+    A campaign asks what to measure, waits for outcomes, and says which item is best:
+      probewise new coupling.campaign --probes probes.csv --items items.csv --sigma 3
+      probewise ask coupling.campaign --out ask.csv
+      probewise tell coupling.campaign ask.csv
+      probewise status coupling.campaign
 
     Exit codes: 0 done; 1 it ran and the answer is no; 2 bad input, with one sentence on stderr.
     """
@@ -89,4 +98,4 @@ def main(context: click.Context) -> None:
 
 
 for _name in COMMANDS:
-    main.add_command(import_module(f"probewise.cli.{_name}").command, _name)
+    main.add_command(import_module(f"probewise.cli.{_name.replace('-', '_')}").command, _name)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
 import probewise as pw
 from probewise.tables import Table, named, read_table
@@ -30,12 +31,16 @@ class Source:
     """Table with one row per item; the probes if not given."""
     id_column: str | None
     """Column of both tables that holds the names."""
-    sigma: float | None
-    """Noise of all probes."""
+    sigma: float | str | None
+    """Noise of all probes; "unknown" if nobody knows."""
     sigma_column: str | None
     """Column of the probes that holds the noise of each."""
     cost_column: str | None
     """Column of the probes that holds the cost of each."""
+    stock_column: str | None = None
+    """Column of the probes that holds how often each can be measured in all."""
+    extra: tuple[str, ...] = ()
+    """Columns of numbers that are no features."""
 
     def __post_init__(self) -> None:
         if self.sigma is not None and self.sigma_column is not None:
@@ -56,17 +61,42 @@ class Source:
         given |= {"probe_names": rows.rows, "feature_names": rows.features}
         return pw.Problem(rows.values, rows.values[:1], **given)
 
+    def campaign(self) -> tuple[pw.Problem, Table, Table]:
+        """The problem, and both tables with all their columns, which stand on sheets and in reports."""
+        probes = read_table(self.probes)
+        items = probes if self.items is None else read_table(self.items)
+        for column in self.extra:
+            if column not in items.header:
+                probes.column(column)  # says which columns there are
+        features = None if self.items is None else self._numeric(items)
+        problem = pw.Problem(self._numeric(probes), features, id_column=self.id_column, **self._given(probes))
+        return problem, probes, items
+
     def _probes(self) -> tuple[Table, dict[str, Any]]:
         """The features of the probes, and their noise and cost."""
         table = read_table(self.probes)
+        return self._features(table), self._given(table)
+
+    def _given(self, table: Table) -> dict[str, Any]:
+        """Noise, cost and stock of the probes."""
         given: dict[str, Any] = {"sigma": 1.0 if self.sigma is None else self.sigma}
         for name, column in (("sigma", self.sigma_column), ("cost", self.cost_column)):
             if column is not None:
                 given[name] = table.numbers(column)
-        return self._features(table), given
+        if self.stock_column is not None:
+            given["stock"] = _stock(table, self.stock_column)
+        return given
 
     def _features(self, table: Table) -> Table:
-        return table.without(*(c for c in (self.sigma_column, self.cost_column) if c is not None))
+        others = (self.sigma_column, self.cost_column, self.stock_column, *self.extra)
+        return table.without(*(column for column in others if column is not None))
+
+    def _numeric(self, table: Table) -> Table:
+        """Features without text, where it is clear which column holds the names."""
+        wanted = self.id_column
+        names = [name for name in table.header if (name.casefold() == "id" if wanted is None else name == wanted)]
+        texts = [name for name in table.header if names and name not in names and table.is_text(name)]
+        return self._features(table).without(*texts)
 
 
 @dataclass(frozen=True)
@@ -104,6 +134,28 @@ class Criterion:
         }[self.criterion]
 
 
+def _stock(table: Table, name: str) -> list[float | None]:
+    """How often each probe can be measured in all; an empty cell is without limit."""
+    column = table.column(name)
+    out: list[float | None] = []
+    for row, cell in enumerate(column.tolist() if isinstance(column, np.ndarray) else column):
+        try:
+            out.append(None if cell is None or cell != cell or str(cell).strip() == "" else float(cell))
+        except ValueError:
+            raise pw.InvalidProblem(
+                f"{table.place(row)}, column '{name}': expected a whole number or an empty cell, got '{cell}'."
+            ) from None
+    return out
+
+
+def _noise(text: str) -> float | str:
+    """A number, or the word unknown."""
+    try:
+        return text if text == "unknown" else float(text)
+    except ValueError:
+        raise click.UsageError(f"--sigma must be a number or the word unknown, got '{text}'") from None
+
+
 _SOURCE = (
     click.option(
         "--probes", type=FILE, required=True, help="Table of what can be measured: one row each, a column per feature."
@@ -130,6 +182,23 @@ _CRITERION = (
     click.option("--reference", metavar="NAME", help="The item of --criterion star, such as the one in use now."),
 )
 
+_TABLES = (
+    *_SOURCE[:3],
+    click.option(
+        "--sigma", type=_noise, metavar="S|unknown",
+        help="Noise (standard deviation) of a measurement, or unknown: then replicates tell. Default: 1.",
+    ),
+    *_SOURCE[4:],
+    click.option(
+        "--stock-column", metavar="NAME",
+        help="Column of the probes with how often each can be measured in all; empty is without limit.",
+    ),
+    click.option(
+        "--extra", multiple=True, metavar="NAME",
+        help="Column of numbers that is no feature, only shown; may be repeated. Columns of text never are features.",
+    ),
+)  # fmt: skip
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines instead.")
 
 
@@ -143,6 +212,11 @@ def source_options(function: Command) -> Command:
     return _packed(function, "source", Source, _SOURCE)
 
 
+def tables_options(function: Command) -> Command:
+    """The same for a campaign, whose tables may have columns that are no features."""
+    return _packed(function, "source", Source, _TABLES)
+
+
 def criterion_options(function: Command) -> Command:
     """Hand the options that choose directions to ``function`` as one argument ``criterion``."""
     return _packed(function, "criterion", Criterion, _CRITERION)
@@ -153,7 +227,7 @@ def _packed(
 ) -> Command:
     @functools.wraps(function)
     def packed(**values: Any) -> Any:
-        parts = {field.name: values.pop(field.name) for field in fields(kind)}
+        parts = {field.name: values.pop(field.name) for field in fields(kind) if field.name in values}
         return function(**values, **{name: kind(**parts)})
 
     command: Command = packed

@@ -1,0 +1,110 @@
+"""Prospects: what a campaign will take, and what looks odd about its tables, before anything is measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from probewise.algorithms import Algorithm, Sage
+from probewise.algorithms.planning import plan
+from probewise.design import pairs, remembering
+from probewise.goal import BestItem
+from probewise.problem import Problem
+from probewise.tables import named
+
+_TOL = 0.03
+_SPREAD = 1e6
+"""Ratio of the sizes of two features above which their units are worth a look."""
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """What it takes to find an item that is better than each other by ``gap``."""
+
+    gap: float
+    """In units of outcomes or, if the noise is unknown, of the noise."""
+    measurements: int
+    """As likely more as fewer."""
+    low: int | None
+    """From low to high is an interval of 80 %; None where the number is rough."""
+    high: int | None
+    """Its upper end."""
+    cost: float
+    """Of the measurements."""
+    rounds: int | None
+    """Rounds, or batches, that they take."""
+
+
+def prospects(
+    problem: Problem, goal: BestItem, algorithm: Algorithm[Any], gaps: Sequence[float] = ()
+) -> tuple[Prospect, ...]:
+    """What a campaign will take if all items are hard to tell apart; without ``gaps``, for a few round ones."""
+    if problem.n_items == 1:
+        return ()
+    with remembering():
+        weights, rho = plan(problem, pairs(problem.items), tol=_TOL)
+        gaps = gaps or _round_gaps(problem, goal, rho)
+        if isinstance(algorithm, Sage):
+            found = [algorithm.forecast_for_gap(problem, goal, gap) for gap in gaps]
+            return tuple(
+                Prospect(gap, f.measurements, f.low, f.high, f.cost, f.rounds)
+                for gap, f in zip(gaps, found, strict=True)
+            )
+    # 2·log(1/δ)·ρ/gap² measurements tell two items apart that are a gap apart
+    counts = [math.ceil(2.0 * math.log(1.0 / goal.delta) * rho / (gap + goal.epsilon) ** 2) for gap in gaps]
+    price = float(problem.cost @ weights)
+    return tuple(Prospect(gap, n, None, None, n * price, None) for gap, n in zip(gaps, counts, strict=True))
+
+
+def _round_gaps(problem: Problem, goal: BestItem, rho: float) -> list[float]:
+    """From one that few measurements resolve down to a tenth of it, as 5, 2, 1, 0.5; a tie too, if one will do."""
+    few = 10.0 * max(problem.coordinates.rank, 1)
+    easy = math.sqrt(2.0 * math.log(problem.n_items / goal.delta) * rho / few)
+    grid = [digit * 10.0**power for power in range(-300, 300) for digit in (1, 2, 5)]
+    last = int(np.argmin(np.abs(np.log(grid) - math.log(easy))))
+    return [float(f"{gap:.1g}") for gap in grid[last : last - 4 : -1]] + [0.0] * (goal.epsilon > 0)
+
+
+def remarks(problem: Problem, outcome_range: tuple[float, float] = (-math.inf, math.inf)) -> Iterator[str]:
+    """What may be meant, but is worth a look before anything is measured."""
+    if problem.n_items == 1:
+        yield f"There is only one item, '{problem.item_names[0]}', so there is nothing to find."
+    size = np.abs(problem.probes).max(axis=0)
+    used = np.flatnonzero(size > 0)
+    scaled = problem.probes[:, used] / size[used]
+    ones = np.ones(problem.n_probes)
+    if not np.allclose(scaled @ np.linalg.lstsq(scaled, ones, rcond=None)[0], ones, rtol=0.0, atol=1e-6):
+        yield (
+            "No feature, and no combination of features, is constant, so outcomes are taken to be 0 where all features "
+            "are 0; if they are not, add a column of ones to both tables."
+        )
+    most, least = used[int(np.argmax(size[used]))], used[int(np.argmin(size[used]))]
+    if size[most] > _SPREAD * size[least]:
+        names = named((problem.feature_names[most], problem.feature_names[least]))
+        yield f"The features {names} differ in size by a factor of {size[most] / size[least]:.0e}; check their units."
+    low, high = problem.probes.min(axis=0), problem.probes.max(axis=0)
+    slack = 1e-9 * size
+    outside = (problem.items < low - slack) | (problem.items > high + slack)
+    if outside.any():
+        rows, columns = np.flatnonzero(outside.any(axis=1)), np.flatnonzero(outside.any(axis=0))
+        yield (
+            f"Beyond the range of the probes: {_count(rows.size, 'item')} of {problem.n_items} in "
+            f"{named(problem.feature_names[column] for column in columns)}; the answer rests on outcomes being linear "
+            "there too, which no probe can check."
+        )
+    width = 0.5 * (outcome_range[1] - outcome_range[0])
+    if problem.sigma_known and problem.sigma.max() > width:
+        yield (
+            f"Outcomes from {outcome_range[0]:g} to {outcome_range[1]:g} cannot be noisier than {width:g}, but sigma "
+            f"is {problem.sigma.max():g}; a smaller sigma needs fewer measurements."
+        )
+    if not problem.sigma_known:
+        yield "The noise is unknown: replicates will tell, so that every probe is measured at least twice in a round."
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

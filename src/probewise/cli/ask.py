@@ -1,0 +1,71 @@
+"""probewise ask: what to measure next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+import probewise as pw
+from probewise.cli import output
+from probewise.cli.campaigns import author_option, check_ending, opened, path_argument
+from probewise.cli.inputs import FILE, json_option
+
+if TYPE_CHECKING:
+    from probewise.campaign import Campaign
+
+
+@click.command()
+@path_argument
+@click.option("--out", type=FILE, metavar="FILE.csv", help="Write the table there instead of to standard output.")
+@click.option("--due", metavar="DATE", help="Day by which a new round is wanted, as 2026-12-31.")
+@author_option
+@json_option
+@click.pass_context
+def command(
+    context: click.Context, path: str, out: Path | None, due: str | None, author: str | None, as_json: bool
+) -> None:
+    """What to measure next, as a table to fill in.
+
+    Measure in the order of the rows, write each outcome into its row, and give the table to `probewise tell`. Asked
+    again, it gives the rows that are still open. Columns: measurement (the id), round, probe, replicate, outcome
+    (empty), then the probe's own.
+
+    \b
+    Example
+      probewise ask coupling.campaign --out ask.csv
+
+    Exit code 1: an item has been declared the best, so there is nothing to measure.
+    """
+    campaign = opened(path, author)
+    if out is not None:
+        check_ending(out, ".csv")
+        _check_told(campaign, out)
+    with output.working("Planning", quiet=as_json):
+        rows = campaign.ask(due=due)
+    if rows and out is not None:
+        rows.to_csv(out)
+    if as_json:
+        output.print_json({"sentence": rows.sentence, "rows": list(rows), "out": out if rows else None})
+    else:
+        if out is None:
+            click.echo(rows.to_csv(), nl=False)
+        click.echo(rows.sentence, err=True)
+        output.written(out if rows else None)
+    context.exit(0 if rows else 1)
+
+
+def _check_told(campaign: Campaign, out: Path) -> None:
+    """A table that is there may hold outcomes that nobody has told yet."""
+    if not out.exists():
+        return
+    try:
+        told = campaign.tell(out, dry_run=True)
+    except pw.ProbewiseError as error:
+        raise pw.InvalidRows(f"{out} is there and is not overwritten, since it is no told table: {error}") from None
+    if told.recorded:
+        raise pw.InvalidRows(
+            f"{out} holds {len(told.recorded)} outcomes that are not recorded yet; tell them first, or choose another "
+            "name."
+        )

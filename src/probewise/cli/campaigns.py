@@ -1,0 +1,60 @@
+"""What the commands of a campaign share: its place, who writes and why, and tables from standard input."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import click
+
+import probewise as pw
+from probewise.cli import output
+
+if TYPE_CHECKING:
+    from probewise.campaign import Campaign
+
+path_argument = click.argument("path", metavar="PATH")
+"""A file, or the URL of a database."""
+author_option = click.option("--author", metavar="NAME", help="Who says so, for the journal. Default: the user's name.")
+reason_option = click.option("--reason", required=True, metavar="TEXT", help="Why; it stays in the journal.")
+
+
+def opened(path: str, author: str | None = None) -> Campaign:
+    """The campaign in a file or database."""
+    if "://" not in path and Path(path).is_dir():
+        raise pw.InvalidCampaign(f"{path} is a folder; give the file of a campaign.")
+    return pw.Campaign.open(path, author=author)
+
+
+def answered(campaign: Campaign, said: str, *, as_json: bool, **more: object) -> None:
+    """What a change did, and where the campaign stands after it."""
+    standing = campaign.status()
+    if as_json:
+        output.print_json({**more, "sentence": said, "item": standing.item, "waiting": standing.waiting})
+        return
+    if standing.item is not None:  # the sentence that follows says more
+        said = said.removesuffix(f" '{standing.item}' is the best, with confidence {1 - campaign.goal.delta:g}.")
+    output.say(said)
+    output.say(standing.sentence, style="bold green" if standing.item is not None else "")
+
+
+@contextmanager
+def table_at(name: Path) -> Iterator[Path]:
+    """A file, or a copy of standard input for the name -."""
+    if str(name) != "-":
+        yield name
+        return
+    with TemporaryDirectory() as folder:
+        copy = Path(folder) / "standard input"
+        copy.write_bytes(sys.stdin.buffer.read())
+        yield copy
+
+
+def check_ending(path: Path, *endings: str) -> None:
+    """Refuse a name that would hide what a file holds."""
+    if path.suffix.casefold() not in endings:
+        raise pw.InvalidCampaign(f"the name must end in {' or '.join(endings)}, got {path}; choose another one.")

@@ -1,0 +1,38 @@
+"""probewise correct: another outcome of one row."""
+
+from __future__ import annotations
+
+import click
+
+from probewise.cli.campaigns import answered, author_option, opened, path_argument, reason_option
+from probewise.cli.inputs import json_option
+
+
+@click.command(context_settings={"ignore_unknown_options": True})  # an outcome may be negative
+@path_argument
+@click.argument("measurement")
+@click.argument("outcome")
+@reason_option
+@author_option
+@json_option
+def command(path: str, measurement: str, outcome: str, reason: str, author: str | None, as_json: bool) -> None:
+    """Give a row another outcome, also one that was voided.
+
+    Everything is computed anew: items that were ruled out may come back, and an item that was declared the best may
+    be withdrawn. What was there before stays in the journal.
+
+    \b
+    Example
+      probewise correct coupling.campaign r1-4 73.5 --reason "typing error"
+    """
+    campaign = opened(path, author)
+    said = campaign.correct(measurement, _value(outcome), reason=reason)
+    answered(campaign, said, as_json=as_json, measurement=measurement)
+
+
+def _value(text: str) -> float:
+    """The number; what is none is left for the campaign to refuse."""
+    try:
+        return text if "_" in text else float(text)  # type: ignore[return-value]
+    except ValueError:
+        return text  # type: ignore[return-value]

@@ -1,0 +1,36 @@
+"""probewise example: two small tables to try a campaign with."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from probewise.cli import output
+from probewise.cli.inputs import FILE, json_option
+
+
+@click.command()
+@click.argument("folder", type=FILE)
+@json_option
+def command(folder: Path, as_json: bool) -> None:
+    """Two small tables to try a campaign with.
+
+    Four new ligands would take a week each to make; in which of three solvents does which of them give the highest
+    yield? Sixteen ligands on the shelf can be tried today in the same solvents. `probewise example-measure` is the
+    laboratory.
+
+    \b
+    Example
+      probewise example lab
+    """
+    from probewise.data import copy_example
+
+    files = copy_example(folder)
+    if as_json:
+        output.print_json({"files": list(files)})
+        return
+    output.written(*files)
+    items, probes, campaign = (shlex.quote(str(path)) for path in (*sorted(files), folder / "yield.campaign"))
+    click.echo(f"Next: probewise new {campaign} --probes {probes} --items {items} --sigma 3")

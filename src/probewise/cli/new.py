@@ -1,0 +1,180 @@
+"""probewise new: begin a campaign, after checks of its tables and with a forecast of what it will take."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+import probewise as pw
+from probewise.cli import output
+from probewise.cli.campaigns import author_option, path_argument
+from probewise.cli.choices import ALGORITHM, build, delta_option, epsilon_option
+from probewise.cli.inputs import Source, json_option, tables_options
+
+if TYPE_CHECKING:
+    from probewise.campaign.prospect import Prospect
+
+TABLES = frozenset({".csv", ".tsv", ".txt", ".xlsx", ".xls", ".ods", ".parquet", ".pq", ".html", ".json"})
+"""Endings that promise something else than a campaign."""
+
+
+@click.command()
+@path_argument
+@tables_options
+@delta_option
+@epsilon_option
+@click.option("--max-batch", type=int, metavar="N", help="Measurements that can be made at once, as 96 on a plate.")
+@click.option("--min-batch", type=int, metavar="N", help="Measurements that are worth a start.")
+@click.option("--max-replicates", type=int, metavar="N", help="Measurements of one probe in a batch at most.")
+@click.option("--algorithm", default="sage", show_default=True, metavar=ALGORITHM, help="See `probewise list`.")
+@click.option("--seed", type=int, help="Of the order of measuring, for a repetition. Default: drawn, and kept.")
+@click.option(
+    "--outcome-range", type=float, nargs=2, metavar="LOW HIGH", help="Outcomes outside are refused as typing errors."
+)
+@click.option(
+    "--gap", "gaps", type=float, multiple=True, metavar="G",
+    help="Forecast for a best item that is better by G; may be repeated. Default: a few round numbers.",
+)  # fmt: skip
+@click.option("--dry-run", is_flag=True, help="Check and forecast only.")
+@author_option
+@json_option
+def command(
+    path: str,
+    source: Source,
+    delta: float,
+    epsilon: float,
+    max_batch: int | None,
+    min_batch: int | None,
+    max_replicates: int | None,
+    algorithm: str,
+    seed: int | None,
+    outcome_range: tuple[float, float] | None,
+    gaps: tuple[float, ...],
+    dry_run: bool,
+    author: str | None,
+    as_json: bool,
+) -> None:
+    """Begin a campaign in a new file.
+
+    PATH is a name such as coupling.campaign; with the ending .jsonl the file is text, and a URL as
+    postgresql://lab@server/db#coupling is a database. Checks first whether the probes can tell the items apart, and
+    forecasts what it will take. A file that is there is never overwritten.
+
+    \b
+    Example
+      probewise new coupling.campaign --probes probes.csv --items items.csv --sigma 3 --max-batch 96
+    """
+    from probewise.campaign.prospect import prospects, remarks
+
+    _check_free(path)
+    limits = {"max_batch": max_batch, "min_batch": min_batch, "max_replicates": max_replicates}
+    chosen = _algorithm(algorithm, limits)
+    goal = pw.BestItem(delta, epsilon)
+    problem, probes, items = source.campaign()
+    _check_gaps(gaps, goal)
+    with output.working("Forecasting", quiet=as_json):
+        expected = prospects(problem, goal, chosen, gaps)
+    odd = list(remarks(problem, outcome_range or (-math.inf, math.inf)))
+    place: Any = path
+    if dry_run:
+        from probewise.campaign import Memory
+
+        place = Memory()
+    campaign = pw.Campaign.create(
+        place,
+        problem,
+        goal,
+        chosen,
+        seed,
+        author=author,
+        outcome_range=outcome_range or (None, None),
+        probe_columns=probes,
+        item_columns=items,
+    )
+    if as_json:
+        output.print_json(
+            {
+                "path": None if dry_run else path,
+                "probes": problem.n_probes,
+                "items": problem.n_items,
+                "features": list(problem.feature_names),
+                "delta": delta,
+                "epsilon": epsilon,
+                "sigma_known": problem.sigma_known,
+                "algorithm": chosen.name,
+                "seed": campaign.ledger.charter.seed,
+                "forecasts": [vars(row) for row in expected],
+                "remarks": odd,
+            }
+        )
+        return
+    _report(problem, goal, chosen, expected, odd)
+    if dry_run:
+        output.say("Dry run: nothing was written.")
+    else:
+        output.written(Path(path))
+        click.echo(f"Next: probewise ask {shlex.quote(path)} --out ask.csv")
+
+
+def _check_free(path: str) -> None:
+    if "://" in path:
+        return
+    if Path(path).exists():
+        raise pw.InvalidCampaign(f"{path} is there already and is never overwritten; choose another name.")
+    if Path(path).suffix.casefold() in TABLES:
+        raise pw.InvalidCampaign(f"a campaign is no table, got the name {path}; call it {Path(path).stem}.campaign.")
+
+
+def _algorithm(text: str, limits: dict[str, int | None]) -> pw.Algorithm[Any]:
+    """The algorithm with the limits of a batch among its settings."""
+    if text.partition(",")[0].strip() == "xy-oracle":
+        raise pw.InvalidAlgorithm("xy-oracle must be told the truth, which a campaign is to find; choose another one.")
+    given = [f"{name}={value}" for name, value in limits.items() if value is not None]
+    return build(",".join([text, *given]))
+
+
+def _check_gaps(gaps: tuple[float, ...], goal: pw.BestItem) -> None:
+    for gap in gaps:
+        if not (0 <= gap < math.inf and gap + goal.epsilon > 0):
+            raise pw.InvalidGoal(f"--gap must be a positive number, got {gap:g}; how much better is worth finding?")
+
+
+def _report(
+    problem: pw.Problem, goal: pw.BestItem, algorithm: pw.Algorithm[Any], expected: tuple[Prospect, ...], odd: list[str]
+) -> None:
+    compared = f"{problem.n_items:,} item{'s' * (problem.n_items != 1)} by {problem.n_probes:,} probes"
+    output.title(f"{compared}, with confidence {100 * (1 - goal.delta):.4g} %")
+    facts = [("features", "", ", ".join(problem.feature_names))]
+    if problem.sigma_known:
+        low, high = problem.sigma.min(), problem.sigma.max()
+        facts.append(("noise", "", output.number(low) + ("" if low == high else f" to {output.number(high)}")))
+    facts.append(("method", "", algorithm.name + ("" if algorithm.proven else ", whose error rate is not proven")))
+    output.facts(facts)
+    output.say("Every comparison of two items can be made with these probes.")
+    for remark in odd:
+        output.say(remark, style="yellow")
+    if expected:
+        _forecast(problem, goal, expected)
+
+
+def _forecast(problem: pw.Problem, goal: pw.BestItem, expected: tuple[Prospect, ...]) -> None:
+    unit = "" if problem.sigma_known else " in units of the noise"
+    output.say(f"What it may take, if the best item is better than each other by a gap{unit}:")
+    costly = bool((problem.cost != 1.0).any())
+    rough = any(row.low is None for row in expected)
+    header = ["gap", "measurements"] + ["80 % interval", "rounds"] * (not rough) + ["cost"] * costly
+    rows = []
+    for row in expected:
+        cells = [f"{row.gap:g}", output.number(row.measurements)]
+        if row.low is not None and row.high is not None:
+            cells += [f"{output.number(row.low)} to {output.number(row.high)}", str(row.rounds)]
+        rows.append(cells + [output.number(round(row.cost))] * costly)
+    output.table(header, rows)
+    if rough:
+        output.say("These numbers are rough: 2·log(1/δ) times the variance of a comparison, over the gap squared.")
+    if goal.epsilon > 0:
+        output.say(f"An item within {goal.epsilon:g} of the best will do, so that ties are decided too.")

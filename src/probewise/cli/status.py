@@ -1,0 +1,141 @@
+"""probewise status: where a campaign stands."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+from rich import box
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from probewise.cli import output
+from probewise.cli.campaigns import opened, path_argument
+from probewise.cli.inputs import json_option
+
+if TYPE_CHECKING:
+    from probewise.campaign import Campaign, ItemStatus, Status
+
+BAR, SPAN = 40, 24
+"""Widths of the bar of progress and of the picture of the intervals."""
+STYLES = {"best": "bold green", "leading": "bold", "tied": "green", "remaining": "", "eliminated": "dim"}
+
+
+@click.command()
+@path_argument
+@click.option("--all", "everything", is_flag=True, help=f"Every item, not only the first {output.ROWS}.")
+@json_option
+def command(path: str, everything: bool, as_json: bool) -> None:
+    """Where a campaign stands, and what is left to do.
+
+    An estimate and an interval for every item; the intervals hold for all items and at all times at once, at the
+    confidence of the campaign. It only looks, also while others write.
+
+    \b
+    Example
+      probewise status coupling.campaign --json
+    """
+    campaign = opened(path)
+    with output.working("Looking", quiet=as_json):
+        standing = campaign.status()
+    if as_json:
+        output.print_json(standing.to_json())
+        return
+    output.say(standing.sentence, style="bold green" if standing.item is not None else "bold")
+    for warning in standing.warnings:
+        output.say(f"Warning: {warning}", style="yellow")
+    _progress(standing)
+    _facts(campaign, standing)
+    _ranking(campaign, standing, len(standing.items) if everything else output.ROWS)
+
+
+def _progress(standing: Status) -> None:
+    if standing.progress is None:
+        return
+    filled = round(BAR * standing.progress)
+    bar = Text("━" * filled, style="green" if standing.item else "blue") + Text("─" * (BAR - filled), style="dim")
+    output.show(Padding(bar + Text(f" {100 * standing.progress:.0f} % of the way to the answer"), (0, 0, 1, 1)))
+
+
+def _facts(campaign: Campaign, standing: Status) -> None:
+    costly = bool((campaign.problem.cost != 1.0).any())
+    rounds = f"in {standing.rounds} round{'s' * (standing.rounds != 1)}"
+    price = f", cost {output.number(standing.cost)}" if costly else ""
+    facts = [("measured", output.number(standing.measurements), f"{rounds}{price}")]
+    if standing.waiting:
+        due = f", due {standing.due}" if standing.due else ""
+        facts.append(("waiting for", output.number(standing.waiting), f"rows of round {standing.rounds}{due}"))
+    ahead = standing.forecast
+    if ahead is not None and standing.item is None and ahead["rounds"]:
+        cost = f", cost {output.number(round(ahead['cost']))}" if costly else ""
+        rest = f"in {ahead['rounds']:g} round{'s' * (ahead['rounds'] != 1)}{cost}"
+        span = f"{output.number(ahead['low'])} to {output.number(ahead['high'])} with probability 80 %"
+        facts.append(("to go, about", output.number(ahead["measurements"]), f"{rest}; {span}"))
+    if standing.item is None:
+        facts.append(("may be best", output.number(len(standing.remaining)), f"of {len(standing.items):,} items"))
+    output.facts(facts)
+
+
+def _ranking(campaign: Campaign, standing: Status, most: int) -> None:
+    shown = standing.items[:most]
+    if standing.leader is None or not shown:
+        return
+    place = _Axis(shown)
+    drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim")
+    drawn.add_column("item", overflow="fold", max_width=32)
+    drawn.add_column("estimate", justify="right", no_wrap=True)
+    drawn.add_column(f"{100 * (1 - campaign.goal.delta):.4g} % intervals", no_wrap=True)
+    drawn.add_column("", overflow="fold")
+    for item in shown:
+        style = STYLES[item.state]
+        drawn.add_row(
+            Text(item.name, style=style),
+            _estimate(item),
+            place.drawn(item),
+            Text(_why(item, standing.leader), style=style),
+        )
+    output.show(Padding(drawn, (0, 0, 1, 1)))
+    if len(standing.items) > len(shown):
+        output.say(f"and {len(standing.items) - len(shown):,} more, which --all lists.", style="dim")
+
+
+def _estimate(item: ItemStatus) -> str:
+    from probewise.campaign.numbers import figures
+
+    if item.estimate is None:
+        return "unknown"
+    width = 0.0 if item.high is None else item.high - item.estimate
+    return figures(item.estimate, width)
+
+
+def _why(item: ItemStatus, leader: str) -> str:
+    """State and reason, in one line if it can be; --json and the report have all of it."""
+    if item.state in ("best", "leading"):
+        return item.state
+    why = item.why.rpartition(", ")[0] if item.why.endswith("standard errors") else item.why
+    return why.removesuffix(f" {leader}") if why.endswith(f" behind {leader}") else why
+
+
+class _Axis:
+    """Intervals as text, all on one scale."""
+
+    def __init__(self, items: tuple[ItemStatus, ...]) -> None:
+        ends = [end for item in items for end in (item.low, item.high, item.estimate) if end is not None]
+        self.low, self.high = min(ends, default=0.0), max(ends, default=1.0)
+
+    def column(self, value: float) -> int:
+        """Where a value stands, from 0 to SPAN - 1."""
+        return round((SPAN - 1) * (value - self.low) / ((self.high - self.low) or 1.0))
+
+    def drawn(self, item: ItemStatus) -> Text:
+        """├──●──┤ in its place."""
+        if item.estimate is None:
+            return Text("")
+        cells = [" "] * SPAN
+        if item.low is not None and item.high is not None:
+            first, last = self.column(item.low), self.column(item.high)
+            cells[first : last + 1] = "─" * (last + 1 - first)
+            cells[first], cells[last] = "├", "┤"
+        cells[self.column(item.estimate)] = "●"
+        return Text("".join(cells), style="blue" if item.state != "eliminated" else "dim")

@@ -1,0 +1,39 @@
+"""probewise tell: record outcomes."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from probewise.cli import output
+from probewise.cli.campaigns import answered, author_option, opened, path_argument, table_at
+from probewise.cli.inputs import FILE, json_option
+
+
+@click.command()
+@path_argument
+@click.argument("table", type=FILE)
+@click.option("--dry-run", is_flag=True, help="Check only.")
+@click.option(
+    "--off-plan", is_flag=True, help="Rows with probe and outcome that were not asked for: a round of its own."
+)
+@author_option
+@json_option
+def command(path: str, table: Path, dry_run: bool, off_plan: bool, author: str | None, as_json: bool) -> None:
+    """Record outcomes: all rows of a table, or none.
+
+    TABLE has the columns measurement and outcome, as `probewise ask` gave it, in any order and in any pieces; - is
+    standard input. Rows without an outcome stay open, the same table may be told twice, and further columns are kept
+    as notes.
+
+    \b
+    Example
+      probewise tell coupling.campaign ask.csv
+    """
+    campaign = opened(path, author)
+    with table_at(table) as file, output.working("Recording", quiet=as_json):
+        told = campaign.tell(file, off_plan=off_plan, dry_run=dry_run)
+    parts = {name: part for name, part in asdict(told).items() if name != "sentence"}
+    answered(campaign, told.sentence, as_json=as_json, **parts)

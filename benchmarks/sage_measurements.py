@@ -61,7 +61,6 @@ class Run(NamedTuple):
     measurements: int
     ratio: float
     confidence: float
-    design: float
     correct: bool
 
 
@@ -81,7 +80,7 @@ def identified(problem: pw.Problem, theta: Any, psi: float, delta: float, seed: 
     gaps = rows @ theta
     information = float((gaps**2 * state.pool.sums(rows).precision / 2).min())
     n, limit = state.data.n, kl(delta)
-    return Run(n, n / (2 * psi * limit), information / limit, n / (2 * psi * information), item == best)
+    return Run(n, n / (2 * psi * limit), information / limit, item == best)
 
 
 def cases(names: list[str], runs: int, delta: float) -> dict[str, list[Run]]:
@@ -98,10 +97,10 @@ def cases(names: list[str], runs: int, delta: float) -> dict[str, list[Run]]:
         out[name] = found
         n = np.array([r.measurements for r in found], dtype=float)
         mean, error = n.mean(), n.std(ddof=1) / np.sqrt(runs)
-        ratio, confidence, design = (float(np.mean([getattr(r, k) for r in found])) for k in Run._fields[1:4])
+        ratio, confidence = (float(np.mean([getattr(r, k) for r in found])) for k in ("ratio", "confidence"))
         wrong = runs - sum(r.correct for r in found)
         bars = f"  {mean / case.rage:5.3f}{mean / case.oracle:8.3f}" if delta == 0.05 else ""
-        parts = f"{ratio:>6.2f}{confidence:>11.2f}{design:>8.2f}{wrong:>6}{bars}"
+        parts = f"{ratio:>6.2f}{confidence:>11.2f}{ratio / confidence:>8.2f}{wrong:>6}{bars}"
         print(f"  {name:<18}{mean:>11,.0f} ± {error:<9,.0f}{parts}", flush=True)
     return out
 

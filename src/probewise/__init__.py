@@ -25,6 +25,7 @@ _WHERE = {
     "least_squares": "estimate",
     "ridge": "estimate",
     "Estimate": "estimate",
+    "Pooled": "estimate",
     "hardness": "theory",
     "Hardness": "theory",
     "gauge": "theory",
@@ -32,6 +33,7 @@ _WHERE = {
     "rage_bound": "theory",
     "ALGORITHMS": "algorithms",
     "Algorithm": "algorithms",
+    "Forecast": "algorithms",
     "ALBA": "algorithms",
     "ExploreVerify": "algorithms",
     "LinGapE": "algorithms",
@@ -91,6 +93,7 @@ if TYPE_CHECKING:
     from probewise.algorithms import ALGORITHMS as ALGORITHMS
     from probewise.algorithms import Algorithm as Algorithm
     from probewise.algorithms import ExploreVerify as ExploreVerify
+    from probewise.algorithms import Forecast as Forecast
     from probewise.algorithms import GStatic as GStatic
     from probewise.algorithms import LinGapE as LinGapE
     from probewise.algorithms import Rage as Rage
@@ -123,6 +126,7 @@ if TYPE_CHECKING:
     from probewise.errors import StorageConflict as StorageConflict
     from probewise.errors import StorageUnavailable as StorageUnavailable
     from probewise.estimate import Estimate as Estimate
+    from probewise.estimate import Pooled as Pooled
     from probewise.estimate import least_squares as least_squares
     from probewise.estimate import ridge as ridge
     from probewise.goal import BestItem as BestItem

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from probewise.algorithms.alba import ALBA
-from probewise.algorithms.base import Algorithm
+from probewise.algorithms.base import Algorithm, Forecast
 from probewise.algorithms.explore_verify import ExploreVerify
 from probewise.algorithms.g_static import GStatic
 from probewise.algorithms.lingape import LinGapE
@@ -35,6 +35,7 @@ __all__ = [
     "ALGORITHMS",
     "Algorithm",
     "ExploreVerify",
+    "Forecast",
     "GStatic",
     "LinGapE",
     "Rage",

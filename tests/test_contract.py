@@ -20,6 +20,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "lingape greedy": {"selection": "greedy"},
     "rage paper": {"variant": "paper"},
     "rage code": {"variant": "code"},
+    "sage batches": {"max_batch": 5, "min_batch": 2, "max_replicates": 3},
 }
 
 

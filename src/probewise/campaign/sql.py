@@ -84,7 +84,9 @@ class Tables(Storage):
             with self.engine.connect() as connection:
                 yield connection.execution_options(isolation_level="AUTOCOMMIT")
         except OperationalError as error:
-            raise StorageUnavailable(f"{self.label} cannot be used now ({_reason(error)}); try again.") from None
+            reason = _reason(error)
+            advice = "check its rights" if "readonly" in reason else "try again"
+            raise StorageUnavailable(f"{self.label} cannot be used now ({reason}); {advice}.") from None
         except DatabaseError as error:
             raise InvalidCampaign(f"{self.label} is no campaign ({_reason(error)}); check the name.") from None
 

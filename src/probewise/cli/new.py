@@ -121,10 +121,15 @@ def command(
 
 
 def _check_free(path: str) -> None:
+    from probewise.campaign import storage_at
+
     if "://" in path:
+        storage_at(path)  # refuses what is no URL
         return
     if Path(path).exists():
         raise pw.InvalidCampaign(f"{path} is there already and is never overwritten; choose another name.")
+    if not Path(path).parent.is_dir():
+        raise pw.InvalidCampaign(f"there is no folder {Path(path).parent} for {Path(path).name}; make it first.")
     if Path(path).suffix.casefold() in TABLES:
         raise pw.InvalidCampaign(f"a campaign is no table, got the name {path}; call it {Path(path).stem}.campaign.")
 

@@ -88,14 +88,16 @@ def _ranking(campaign: Campaign, standing: Status, most: int) -> None:
     drawn.add_column(f"{100 * (1 - campaign.goal.delta):.4g} % intervals", no_wrap=True)
     drawn.add_column("", overflow="fold")
     for item in shown:
-        style = STYLES[item.state]
+        style = STYLES["leading" if item.state == "best" and standing.item is None else item.state]
         drawn.add_row(
             Text(item.name, style=style),
             _estimate(item),
             place.drawn(item),
-            Text(_why(item, standing.leader), style=style),
+            Text(_why(item, standing), style=style),
         )
     output.show(Padding(drawn, (0, 0, 1, 1)))
+    if any(item.low is not None for item in shown):
+        output.say("Differences are known better than values: intervals of items that differ may overlap.", style="dim")
     if len(standing.items) > len(shown):
         output.say(f"and {len(standing.items) - len(shown):,} more, which --all lists.", style="dim")
 
@@ -109,12 +111,14 @@ def _estimate(item: ItemStatus) -> str:
     return figures(item.estimate, width)
 
 
-def _why(item: ItemStatus, leader: str) -> str:
+def _why(item: ItemStatus, standing: Status) -> str:
     """State and reason, in one line if it can be; --json and the report have all of it."""
+    if item.state == "best" and standing.item is None:
+        return "first, but not certified"
     if item.state in ("best", "leading"):
         return item.state
     why = item.why.rpartition(", ")[0] if item.why.endswith("standard errors") else item.why
-    return why.removesuffix(f" {leader}") if why.endswith(f" behind {leader}") else why
+    return why.removesuffix(f" {standing.leader}") if why.endswith(f" behind {standing.leader}") else why
 
 
 class _Axis:

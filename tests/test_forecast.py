@@ -26,7 +26,8 @@ def forecasts(problem, theta, algorithm, seed):
 
 
 def test_intervals_hold_what_they_promise():
-    # 81 to 87 % over 200 runs each of three instances, from half of the total on
+    # from half of the total on: 84 % over 200 runs of transductive(4), 82 % over 40 of sphere(50, 5), 87 % over 30 of
+    # benchmark(5)
     problem, theta = pw.Problem(np.eye(3)), np.array([0.8, 0.0, -0.5])
     inside = []
     with remembering():

@@ -8,9 +8,8 @@ import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import date
-from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,6 +32,7 @@ from probewise.run import check
 from probewise.tables import TableLike, named
 
 _TRIES = 1000
+"""Writes that may come too late in a row."""
 
 
 class Campaign:
@@ -181,7 +181,8 @@ class Campaign:
 
         why = _said(reason, "a correction")
         written, news = self._changed(propose)
-        return " ".join([f"{measurement} is {outcome!r} now." if written else f"{measurement} was so already.", *news])
+        value = self._ledger.outcome(_place(measurement, self._ledger))
+        return " ".join([f"{measurement} is {value!r} now." if written else f"{measurement} was so already.", *news])
 
     def void(self, measurements: str | Iterable[str], *, reason: str) -> str:
         """Take rows out, measured or not, for a reason that is not their outcome; says what it did to the answer."""
@@ -246,7 +247,9 @@ class Campaign:
 
     def report(self, path: str | Path) -> None:
         """Write one HTML file with the decision, the evidence and every record."""
-        import_module("probewise.campaign.report").write(self, path)
+        from probewise.campaign.report import write
+
+        write(self, path)
 
     def export(self, path: str | Path) -> None:
         """Write every row with its outcome and state (.csv), or the journal (.jsonl, which opens as a campaign)."""
@@ -316,35 +319,41 @@ class Campaign:
             pass
         return self._ledger
 
-    def _stands(self) -> tuple[int | None, frozenset[int]]:
-        """The item declared, and those that may be the best."""
+    def _stand(self) -> _Stand:
         trail, charter = self.trail, self._ledger.charter
         standing = charter.algorithm.standing(charter.problem, charter.goal, trail.state)
-        return self._ledger.declared, frozenset(standing.remaining.tolist())
+        return _Stand(self._ledger.declared, frozenset(standing.remaining.tolist()))
 
     def _changed(self, propose: Callable[[Ledger], Proposal]) -> tuple[bool, list[str]]:
         """Whether anything was written, and what that did to the answer and to the items that were ruled out."""
-        before = self._stands()
+        before = self._stand()
         written = self._write(propose)
         self._settle()
-        return written, _news(before, self._stands(), self._ledger.charter)
+        now = self._stand()
+        certified = now.declared is None or now == before or self.status().item is not None
+        return written, _news(before, now, self._ledger.charter, certified=certified)
 
 
-def _news(
-    before: tuple[int | None, frozenset[int]], now: tuple[int | None, frozenset[int]], about: Charter
-) -> list[str]:
+class _Stand(NamedTuple):
+    declared: int | None
+    """The item declared the best."""
+    left: frozenset[int]
+    """Items that may be the best."""
+
+
+def _news(before: _Stand, now: _Stand, about: Charter, *, certified: bool) -> list[str]:
     """What changed, in sentences."""
-    names, (old, had), (new, has) = about.problem.item_names, before, now
-    back = f"Back among the items that may be the best: {named(names[item] for item in sorted(has - had))}."
-    return [
-        *[f"'{names[item]}' is no longer declared the best." for item in (old,) if item is not None and item != new],
-        *[back] * bool(has - had),
-        *[
-            f"'{names[item]}' is the best, with confidence {1 - about.goal.delta:g}."
-            for item in (new,)
-            if item is not None and item != old
-        ],
-    ]
+    names, out = about.problem.item_names, []
+    if before.declared not in (None, now.declared):
+        out.append(f"'{names[before.declared]}' is no longer declared the best.")
+    if back := sorted(now.left - before.left):
+        out.append(f"Back among the items that may be the best: {named(names[item] for item in back)}.")
+    if now.declared not in (None, before.declared):
+        sure = f"is the best, with confidence {1 - about.goal.delta:g}."
+        out.append(
+            f"'{names[now.declared]}' {sure if certified else 'came out first, but is not certified: see status.'}"
+        )
+    return out
 
 
 def _what_changed(records: list[Record], ledger: Ledger) -> str:

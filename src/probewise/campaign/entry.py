@@ -154,9 +154,8 @@ def checked(table: Told, ledger: Ledger) -> Entry:
     """What a table with ids and outcomes would record; InvalidRows at the first row that cannot be."""
     given = lines(table, ("measurement", "outcome"))
     filled = [line for line in given if line.cells["outcome"] is not None]
-    for line in given:
-        place(line, ledger)
-    places = [place(line, ledger) for line in filled]
+    known = [place(line, ledger) for line in given]
+    places = [own for own, line in zip(known, given, strict=True) if line.cells["outcome"] is not None]
     outcomes = [number(line, ledger.charter) for line in filled]
     _check_once(filled, places)
     new, repeated, outdated = [], [], []

@@ -147,17 +147,18 @@ class Campaign:
             return no_rows(charter, self.status().sentence)
         return open_rows(charter, sheet)
 
-    def tell(self, rows: Any, *, off_plan: bool = False, dry_run: bool = False) -> Told:
+    def tell(self, rows: Any, *, off_plan: bool = False, again: bool = False, dry_run: bool = False) -> Told:
         """Record outcomes: all rows of the table or, if one of them cannot be, none.
 
         ``rows`` is a file, a data frame, dictionaries with "measurement" and "outcome", or a mapping from ids to
         outcomes, in any order and in any pieces; rows without an outcome are left open. ``off_plan`` takes rows with
-        "probe" and "outcome" that the laboratory chose by itself, before it saw any of them, as a round of their own.
+        "probe" and "outcome" that the laboratory chose by itself, before it saw any of them, as a round of their own;
+        with ``again``, also if it has the same rows as an earlier one.
         """
         told: list[Told] = []
 
         def propose(ledger: Ledger) -> Proposal:
-            proposal, result = (unplanned if off_plan else recorded)(rows, ledger, dry_run)
+            proposal, result = unplanned(rows, ledger, dry_run, again) if off_plan else recorded(rows, ledger, dry_run)
             told[:] = [result]
             return None if dry_run else proposal
 
@@ -210,7 +211,7 @@ class Campaign:
         return " ".join(["The round is closed.", *news])
 
     def restock(self, probe: str, stock: int | None, *, reason: str) -> None:
-        """Say how often a probe can be measured in all; None is without limit. It counts from the next round on."""
+        """Say how often a probe can be measured in all; None is without limit. It counts from the next batch on."""
         why = _said(reason, "a change of stock")
         if probe not in self.problem.probe_names:
             raise InvalidRows(f"there is no probe '{probe}'; check the name.")

@@ -62,7 +62,7 @@ def _told(found: Entry, dry_run: bool) -> Told:
     return Told(recorded, late, repeated, outdated, found.empty, dry_run, sentence)
 
 
-def unplanned(rows: Any, ledger: Ledger, dry_run: bool) -> tuple[Proposal, Told]:
+def unplanned(rows: Any, ledger: Ledger, dry_run: bool, again: bool) -> tuple[Proposal, Told]:
     """What to do with rows that the laboratory chose by itself."""
     name = ledger.charter.algorithm.name
     if name not in ANY_ROUNDS:
@@ -72,10 +72,11 @@ def unplanned(rows: Any, ledger: Ledger, dry_run: bool) -> tuple[Proposal, Told]
         )
     probes, outcomes = own_rows(rows, ledger)
     number = len(ledger.sheets) + 1
-    twin = _twin(ledger, probes, outcomes)
+    twin = None if again else _twin(ledger, probes, outcomes)
     ids = tuple(row_id(twin or number, row + 1) for row in range(len(probes)))
     if twin is not None:
-        return None, Told((), (), ids, (), 0, dry_run, f"These rows are on record already, as round {twin}.")
+        sentence = f"These rows are on record already, as round {twin}; if they were measured again, say so (again)."
+        return None, Told((), (), ids, (), 0, dry_run, sentence)
     ending = " (dry run: nothing was written)." if dry_run else "."
     sentence = (
         f"{len(ids)} recorded as round {number}; the confidence holds if these rows were chosen before any of their "

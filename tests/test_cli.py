@@ -77,28 +77,29 @@ def weights(rows: list[dict[str, float]], key: str = "weight") -> np.ndarray:
 def test_every_file_with_a_command_is_registered() -> None:
     folder = Path(cli.__file__).parent
     files = {path.stem for path in folder.glob("*.py") if re.search(r"^def command\(", path.read_text(), flags=re.M)}
-    assert files == set(cli.COMMANDS) == set(main.commands)
+    assert files == {name.replace("-", "_") for name in cli.COMMANDS}
+    assert set(cli.COMMANDS) == set(main.commands)
 
 
 @pytest.mark.parametrize("name", cli.COMMANDS)
 def test_help_has_an_example_that_parses(name: str) -> None:
     text = ok(f"{name} --help").stdout
-    example = re.findall(r"^ +probewise (\w+) (.+)$", text, flags=re.M)
+    example = re.findall(r"^ +probewise ([\w-]+) (.+)$", text, flags=re.M)
     assert [command for command, _ in example] == [name]
     main.commands[name].make_context(name, shlex.split(example[0][1])).close()
     assert "--json" in text
 
 
 def test_summary_of_each_command_is_not_cut() -> None:
-    listing = ok("--help").stdout.partition("Commands:")[2]
+    listing = ok("--help").stdout.partition(f"{next(iter(cli.SECTIONS))}:")[2]
     assert "..." not in listing
-    assert re.findall(r"^  (\w+)", listing, flags=re.M) == list(cli.COMMANDS)
+    assert re.findall(r"^  ([\w-]+)", listing, flags=re.M) == list(cli.COMMANDS)
 
 
 def test_without_a_command_the_help_is_an_error() -> None:
     result = run("")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "probewise demo" in result.stderr
+    assert "probewise new" in result.stderr
 
 
 def test_version() -> None:
@@ -357,7 +358,7 @@ def test_demo_shows_the_known_values_of_the_instance(folder: Path) -> None:
             f"identify {COMMON} --theta 1,0 --algorithm sage,growth=much",
             "growth of sage must be of the kind float, got",
         ),
-        (f"identify {COMMON} --theta 1,0 --algorithm sage,leaders=1.5", "leaders of sage must be of the kind int, got"),
+        (f"identify {COMMON} --theta 1,0 --algorithm sage,max_batch=1.5", "max_batch of sage must be of the kind int"),
         (
             f"identify {COMMON} --theta 1,0 --algorithm sage,tol=NaN",
             "tol of sage must be of the kind float, got 'NaN'",
@@ -569,7 +570,27 @@ def test_the_page_lists_the_keys_of_json(name: str, folder: Path) -> None:
         "simulate": lambda: ok(f"simulate {COMMON} --theta 1,0 --runs 2 --json"),
         "reproduce": reproduced,
         "audit": lambda: ok("audit --method rage-paper --delta 0.3 --runs 5 --json"),
+        "example": lambda: ok("example lab --json"),
+        "example-measure": lambda: ok("example-measure lab.csv --json"),
+        "new": lambda: ok(f"new b.jsonl {COMMON} --json"),
+        "ask": lambda: ok("ask a.jsonl --json"),
+        "tell": lambda: ok("tell a.jsonl ask.csv --json"),
+        "status": lambda: ok("status a.jsonl --json"),
+        "report": lambda: ok("report a.jsonl --out a.html --json"),
+        "correct": lambda: ok("correct a.jsonl r1-1 3 --reason typo --json"),
+        "void": lambda: ok("void a.jsonl r1-1 --reason typo --json"),
+        "close": lambda: ok("close a.jsonl --reason late --json"),
+        "restock": lambda: ok("restock a.jsonl p 9 --reason few --json"),
+        "note": lambda: ok("note a.jsonl hello --json"),
+        "export": lambda: ok("export a.jsonl --out copy.jsonl --json"),
     }
+    if name in cli.SECTIONS["Campaigns"]:
+        ok(f"new a.jsonl {COMMON} --seed 0")
+        rows = json.loads(ok("ask a.jsonl --json").stdout)["rows"]
+        (folder / "ask.csv").write_text("measurement,outcome\nr1-1,1\n")
+        assert rows[0]["measurement"] == "r1-1"
+        ok("tell a.jsonl ask.csv")
+    (folder / "lab.csv").write_text("measurement,probe,outcome\nr1-1,L01 in THF,\n")
     row = re.findall(rf"^\| `{name}` \| (.+) \|$", PAGE.read_text(), flags=re.M)[0]
     top = re.sub(r" \(.*?\)", "", row)
     assert re.findall(r"`(\w+)`", top) == list(json.loads(lines[name]().stdout))

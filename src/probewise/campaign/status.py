@@ -148,4 +148,7 @@ def _sentence(ledger: Ledger, found: Numbers, adequacy: Adequacy) -> str:
     if sheet is None:
         return f"{found.sentence} Ask for the next round."
     rows = int(np.count_nonzero(sheet.states == OPEN))
-    return f"{found.sentence} Round {sheet.number} waits for {rows} of its {sheet.probes.size} rows."
+    waits = f"Round {sheet.number} waits for {rows} of its {sheet.probes.size} rows"
+    if found.leader is None and ledger.measured.n:
+        return f"{waits}; then {len(found.items):,} items are compared for the first time."
+    return f"{found.sentence} {waits}."

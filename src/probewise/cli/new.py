@@ -168,7 +168,10 @@ def _report(
 
 def _forecast(problem: pw.Problem, goal: pw.BestItem, expected: tuple[Prospect, ...]) -> None:
     unit = "" if problem.sigma_known else " in units of the noise"
-    output.say(f"What it may take, if the best item is better than each other by a gap{unit}:")
+    output.say(
+        f"What it may take if the best item is better than each other by a gap{unit}, and all comparisons are as hard "
+        "as the hardest:"
+    )
     costly = bool((problem.cost != 1.0).any())
     rough = any(row.low is None for row in expected)
     header = ["gap", "measurements"] + ["80 % interval", "rounds"] * (not rough) + ["cost"] * costly

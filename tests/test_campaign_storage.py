@@ -302,3 +302,23 @@ def test_a_campaign_loads_the_database_when_it_needs_it() -> None:
     code = "import sys, probewise as pw; pw.Campaign; print('sqlalchemy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("name", ["a.campaign", "a.jsonl"])
+def test_one_of_several_who_create_a_campaign_succeeds(name: str, tmp_path: Path) -> None:
+    outcomes: list[str] = []
+
+    def attempt() -> None:
+        try:
+            create(tmp_path / name)
+            outcomes.append("created")
+        except Exception as error:
+            outcomes.append(type(error).__name__)
+
+    threads = [threading.Thread(target=attempt) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["InvalidCampaign"] * 3 + ["created"]
+    assert len(pw.Campaign.open(tmp_path / name).records) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -92,7 +93,7 @@ class Tables(Storage):
 
     def _create(self, connection: sa.Connection) -> None:
         if self.path is not None:
-            connection.exec_driver_sql("PRAGMA journal_mode=WAL")  # stays with the file
+            _write_ahead(connection)
         with _transaction(connection):
             if connection.dialect.name == "postgresql":
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_CREATING)))
@@ -153,6 +154,19 @@ def server(url: str) -> Tables:
     except (SQLAlchemyError, ValueError) as error:
         raise InvalidCampaign(f"'{address}' is no URL of a database ({_reason(error)}).") from None
     return Tables(engine, parsed.render_as_string(hide_password=True), campaign or "campaign", None)
+
+
+def _write_ahead(connection: sa.Connection) -> None:
+    """The mode in which readers and a writer do not wait for each other; it stays with the file."""
+    until = time.monotonic() + PATIENCE
+    while True:
+        try:
+            connection.exec_driver_sql("PRAGMA journal_mode=WAL")
+            return
+        except OperationalError:  # another process does the same now, and here SQLite itself does not wait
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.01)
 
 
 @contextmanager

@@ -260,9 +260,10 @@ def _read_csv(path: Path) -> Table:
                 f"{path.name}, line {line}: expected {len(header)} cells as in the header, got {len(cells)}; "
                 "quote cells that contain the separator."
             )
-    columns = [list(column) for column in zip(*(cells for _, cells in records[1:]), strict=True)]
-    starts = tuple(line for line, _ in records[1:])
-    return Table(path.name, tuple(header), tuple(columns or [[] for _ in header]), starts)
+    # spreadsheets write columns that are wholly empty
+    kept = [at for at, name in enumerate(header) if name or any(cells[at] for _, cells in records[1:])]
+    columns = tuple([cells[at] for _, cells in records[1:]] for at in kept)
+    return Table(path.name, tuple(header[at] for at in kept), columns, tuple(line for line, _ in records[1:]))
 
 
 def _records(lines: list[str], name: str) -> list[tuple[int, list[str]]]:

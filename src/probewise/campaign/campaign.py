@@ -350,7 +350,8 @@ def _news(before: _Stand, now: _Stand, about: Charter, *, certified: bool) -> li
     if back := sorted(now.left - before.left):
         out.append(f"Back among the items that may be the best: {named(names[item] for item in back)}.")
     if now.declared not in (None, before.declared):
-        sure = f"is the best, with confidence {1 - about.goal.delta:g}."
+        what = "the best" if len(now.left) == 1 else f"within {about.goal.epsilon:g} of the best"
+        sure = f"is {what}, with confidence {1 - about.goal.delta:g}."
         out.append(
             f"'{names[now.declared]}' {sure if certified else 'came out first, but is not certified: see status.'}"
         )

@@ -5,10 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
 import shlex
 import shutil
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -238,8 +241,17 @@ def test_nothing_is_asked_once_there_is_an_answer(folder: Path) -> None:
         "\ufeffmeasurement,outcome\nr1-3,0.5\nr1-4,1.5\n",
         "Kommentar;outcome;measurement\nklar;5e-1;R1-03\ntrüb;+1.5;1-4\n",
         'measurement,outcome,remark\n"r1-3", 0.5 ,"a, b"\nr1-1,2.5,\nr1-4,1.50,\n',
+        "measurement;outcome;;\nr1-3;0.5;;\nr1-4;1.5;;\n;;;\n",
     ],
-    ids=["any order", "semicolons", "tabs and CRLF", "byte order mark", "own columns", "quotes, and one told before"],
+    ids=[
+        "any order",
+        "semicolons",
+        "tabs and CRLF",
+        "byte order mark",
+        "own columns",
+        "quotes, and one told before",
+        "empty columns",
+    ],
 )
 def test_tables_as_laboratories_write_them(folder: Path, table: str) -> None:
     (folder / "told.csv").write_text(table, "utf-8", newline="")
@@ -273,6 +285,25 @@ def test_rows_of_the_laboratorys_own(folder: Path) -> None:
     out = said("tell lab.campaign - --off-plan", "probe,outcome\nhot,3\nboth,5\n")
     assert "2 recorded as round 2; the confidence holds if these rows were chosen before" in out
     assert read("status lab.campaign")["rounds"] == 2
+
+
+def test_an_answer_within_epsilon_is_not_called_the_best(folder: Path) -> None:
+    ok(f"new near.jsonl {TABLES} --epsilon 5 --seed 0")
+    out = ""
+    while run("ask near.jsonl --out near.csv").exit_code == 0:
+        fill("near.csv", 0.1)
+        out = read("tell near.jsonl near.csv")["sentence"]
+    assert re.search(r"'\w' is within 5 of the best, with confidence 0.95\.$", out)
+    assert "is within 5 of the best, with confidence 95 %" in said("status near.jsonl")
+
+
+def test_tables_on_standard_output_are_utf_8_whatever_the_system(folder: Path) -> None:
+    (folder / "warm.csv").write_text(PROBES.replace("A3", "Süd/°C"), "utf-8")
+    ok(f"new warm.jsonl {TABLES.replace('probes.csv', 'warm.csv')} --seed 0")
+    line = [sys.executable, "-m", "probewise", "ask", "warm.jsonl"]
+    done = subprocess.run(line, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"})
+    assert "Süd/°C" in done.stdout.decode("utf-8")
+    assert "r1-1" in read("tell warm.jsonl -", done.stdout.replace(b",,", b",1,"))["recorded"]
 
 
 # --- changes -------------------------------------------------------------------------------------------------------

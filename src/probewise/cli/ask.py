@@ -9,7 +9,7 @@ import click
 
 import probewise as pw
 from probewise.cli import output
-from probewise.cli.campaigns import author_option, check_ending, opened, path_argument
+from probewise.cli.campaigns import author_option, check_ending, opened, path_argument, print_table
 from probewise.cli.inputs import FILE, json_option
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def command(
         output.print_json({"sentence": rows.sentence, "rows": list(rows), "out": out if rows else None})
     else:
         if out is None:
-            click.echo(rows.to_csv(), nl=False)
+            print_table(rows.to_csv())
         click.echo(rows.sentence, err=True)
         output.written(out if rows else None)
     context.exit(0 if rows else 1)

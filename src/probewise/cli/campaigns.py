@@ -37,7 +37,7 @@ def answered(campaign: Campaign, said: str, *, as_json: bool, **more: object) ->
         output.print_json({**more, "sentence": said, "item": standing.item, "waiting": standing.waiting})
         return
     if standing.item is not None:  # the sentence that follows says more
-        said = said.removesuffix(f" '{standing.item}' is the best, with confidence {1 - campaign.goal.delta:g}.")
+        said = said.partition(f" '{standing.item}' is ")[0]
     output.say(said)
     output.say(standing.sentence, style="bold green" if standing.item is not None else "")
 
@@ -52,6 +52,16 @@ def table_at(name: Path) -> Iterator[Path]:
         copy = Path(folder) / "standard input"
         copy.write_bytes(sys.stdin.buffer.read())
         yield copy
+
+
+def print_table(text: str) -> None:
+    """A table to the screen or, in UTF-8 whatever the system, to a file or pipe."""
+    if sys.stdout.isatty():
+        click.echo(text, nl=False)
+        return
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode())
+    sys.stdout.buffer.flush()
 
 
 def check_ending(path: Path, *endings: str) -> None:

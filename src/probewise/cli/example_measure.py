@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 import click
 
 from probewise.cli import output
-from probewise.cli.campaigns import check_ending, table_at
+from probewise.cli.campaigns import check_ending, print_table, table_at
 from probewise.cli.inputs import FILE, json_option
 
 
@@ -39,6 +39,6 @@ def command(table: Path, out: Path | None, seed: int, as_json: bool) -> None:
         if as_json:
             output.print_json({"filled": filled, "out": out or (None if str(table) == "-" else table)})
         elif out is None and str(table) == "-":
-            click.echo(target.read_text("utf-8"), nl=False)
+            print_table(target.read_text("utf-8"))
         else:
             click.echo(f"{filled} outcomes filled in: {out or table}")

@@ -16,10 +16,14 @@ from probewise.cli.choices import ALGORITHM, build, delta_option, epsilon_option
 from probewise.cli.inputs import Source, json_option, tables_options
 
 if TYPE_CHECKING:
+    from probewise.campaign import Campaign, Storage
     from probewise.campaign.prospect import Prospect
 
 TABLES = frozenset({".csv", ".tsv", ".txt", ".xlsx", ".xls", ".ods", ".parquet", ".pq", ".html", ".json"})
 """Endings that promise something else than a campaign."""
+
+_SHOWN = 12
+"""Features that are named."""
 
 
 @click.command()
@@ -68,24 +72,19 @@ def command(
     Example
       probewise new coupling.campaign --probes probes.csv --items items.csv --sigma 3 --max-batch 96
     """
+    from probewise.campaign import Memory
     from probewise.campaign.prospect import prospects, remarks
 
-    _check_free(path)
+    store = _free(path)
     limits = {"max_batch": max_batch, "min_batch": min_batch, "max_replicates": max_replicates}
-    chosen = _algorithm(algorithm, limits)
-    goal = pw.BestItem(delta, epsilon)
+    chosen, goal = _algorithm(algorithm, limits), pw.BestItem(delta, epsilon)
     problem, probes, items = source.campaign()
     _check_gaps(gaps, goal)
     with output.working("Forecasting", quiet=as_json):
         expected = prospects(problem, goal, chosen, gaps)
     odd = list(remarks(problem, outcome_range or (-math.inf, math.inf)))
-    place: Any = path
-    if dry_run:
-        from probewise.campaign import Memory
-
-        place = Memory()
     campaign = pw.Campaign.create(
-        place,
+        Memory() if dry_run else store,
         problem,
         goal,
         chosen,
@@ -96,42 +95,44 @@ def command(
         item_columns=items,
     )
     if as_json:
-        output.print_json(
-            {
-                "path": None if dry_run else path,
-                "probes": problem.n_probes,
-                "items": problem.n_items,
-                "features": list(problem.feature_names),
-                "delta": delta,
-                "epsilon": epsilon,
-                "sigma_known": problem.sigma_known,
-                "algorithm": chosen.name,
-                "seed": campaign.ledger.charter.seed,
-                "forecasts": [vars(row) for row in expected],
-                "remarks": odd,
-            }
-        )
+        output.print_json(_json(campaign, expected, odd) | {"out": None if dry_run else store.name})
         return
     _report(problem, goal, chosen, expected, odd)
     if dry_run:
         output.say("Dry run: nothing was written.")
     else:
-        output.written(Path(path))
-        click.echo(f"Next: probewise ask {shlex.quote(path)} --out ask.csv")
+        click.echo(f"Written: {store.name}\nNext: probewise ask {shlex.quote(store.name)} --out ask.csv")
 
 
-def _check_free(path: str) -> None:
+def _free(path: str) -> Storage:
+    """Where the campaign goes; nothing is there yet."""
     from probewise.campaign import storage_at
 
     if "://" in path:
-        storage_at(path)  # refuses what is no URL
-        return
+        return storage_at(path)
     if Path(path).exists():
         raise pw.InvalidCampaign(f"{path} is there already and is never overwritten; choose another name.")
     if not Path(path).parent.is_dir():
         raise pw.InvalidCampaign(f"there is no folder {Path(path).parent} for {Path(path).name}; make it first.")
     if Path(path).suffix.casefold() in TABLES:
         raise pw.InvalidCampaign(f"a campaign is no table, got the name {path}; call it {Path(path).stem}.campaign.")
+    return storage_at(path)
+
+
+def _json(campaign: Campaign, expected: tuple[Prospect, ...], odd: list[str]) -> dict[str, Any]:
+    problem = campaign.problem
+    return {
+        "probes": problem.n_probes,
+        "items": problem.n_items,
+        "features": list(problem.feature_names),
+        "delta": campaign.goal.delta,
+        "epsilon": campaign.goal.epsilon,
+        "sigma_known": problem.sigma_known,
+        "algorithm": campaign.algorithm.name,
+        "seed": campaign.ledger.charter.seed,
+        "forecasts": [vars(row) for row in expected],
+        "remarks": odd,
+    }
 
 
 def _algorithm(text: str, limits: dict[str, int | None]) -> pw.Algorithm[Any]:
@@ -153,7 +154,9 @@ def _report(
 ) -> None:
     compared = f"{problem.n_items:,} item{'s' * (problem.n_items != 1)} by {problem.n_probes:,} probes"
     output.title(f"{compared}, with confidence {100 * (1 - goal.delta):.4g} %")
-    facts = [("features", "", ", ".join(problem.feature_names))]
+    features = ", ".join(problem.feature_names[:_SHOWN])
+    more = f" and {problem.dimension - _SHOWN} more" if problem.dimension > _SHOWN else ""
+    facts = [("features", "", f"{features}{more}")]
     if problem.sigma_known:
         low, high = problem.sigma.min(), problem.sigma.max()
         facts.append(("noise", "", output.number(low) + ("" if low == high else f" to {output.number(high)}")))

@@ -54,8 +54,12 @@ def _progress(standing: Status) -> None:
     if standing.progress is None:
         return
     filled = round(BAR * standing.progress)
-    bar = Text("━" * filled, style="green" if standing.item else "blue") + Text("─" * (BAR - filled), style="dim")
-    output.show(Padding(bar + Text(f" {100 * standing.progress:.0f} % of the way to the answer"), (0, 0, 1, 1)))
+    bar = Text.assemble(
+        ("━" * filled, "green" if standing.item else "blue"),
+        ("─" * (BAR - filled), "dim"),
+        f" {100 * standing.progress:.0f} % of the way to the answer",
+    )
+    output.show(Padding(bar, (0, 0, 1, 1)))
 
 
 def _facts(campaign: Campaign, standing: Status) -> None:
@@ -96,10 +100,10 @@ def _ranking(campaign: Campaign, standing: Status, most: int) -> None:
             Text(_why(item, standing), style=style),
         )
     output.show(Padding(drawn, (0, 0, 1, 1)))
-    if any(item.low is not None for item in shown):
-        output.say("Differences are known better than values: intervals of items that differ may overlap.", style="dim")
     if len(standing.items) > len(shown):
         output.say(f"and {len(standing.items) - len(shown):,} more, which --all lists.", style="dim")
+    if any(item.low is not None for item in shown):
+        output.say("Differences are known better than values: intervals of items that differ may overlap.", style="dim")
 
 
 def _estimate(item: ItemStatus) -> str:

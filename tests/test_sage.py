@@ -211,6 +211,24 @@ def test_units_of_precision_do_not_feel_a_common_offset():
     np.testing.assert_allclose(units[0], units[1], rtol=0.2)  # 1e9 + 1e-6 has a digit only
 
 
+def test_the_best_item_survives_an_extreme_precision():
+    # evidence at z = -1e9 or so, where log Φ(z) and z²/2 cancel: the leader's own account must not gain from rounding
+    items = np.array([[1.0, 0.0], [0.0, 0.0], [0.9999, 10.0]])
+    problem = pw.Problem(np.eye(2), items, sigma=[1e-9, 1.0])
+    assert all(run(problem, np.array([1.0, 0.0]), pw.Sage(), seed=seed).item == 0 for seed in range(20))
+
+
+def test_nothing_is_ruled_out_while_a_round_is_open():
+    problem, theta = pw.Problem(np.eye(2)), np.array([1.0, -1.0])
+    environment, algorithm, goal = LinearEnvironment(problem, theta), pw.Sage(max_batch=3), pw.BestItem()
+    rng, state = np.random.default_rng(0), algorithm.init(problem, goal)
+    while not (algorithm.under_way(state) and state.collected):
+        state = algorithm.tell(problem, goal, state, environment.draw(algorithm.ask(problem, goal, state, rng), rng))
+    state = algorithm.take(problem, goal, state, environment.draw(np.array([10_000, 10_000]), rng))
+    assert algorithm.answer(problem, goal, state) is None
+    assert algorithm.answer(problem, goal, algorithm.conclude(problem, goal, state)) == 0
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [({"growth": 1.0}, "growth must be above 1, got 1.0"), ({"max_batch": 0}, "max_batch must be a whole number")],

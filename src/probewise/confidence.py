@@ -305,11 +305,14 @@ def log_evidence(total: Array, precision: Array, scale: Array) -> Array:
     Where S is a martingale with sub-Gaussian variance proxy W, it is a non-negative supermartingale that starts at 1:
     it ever exceeds 1/δ with probability at most δ (docs/sage.md).
     """
-    from scipy.special import log_ndtr
+    from scipy.special import erfcx, log_ndtr
 
     spread = precision + scale
     z = total / np.sqrt(spread)
-    return np.asarray(math.log(2.0) + 0.5 * z**2 + log_ndtr(z) - 0.5 * np.log(spread / scale))
+    ahead, behind = np.maximum(z, 0.0), np.maximum(-z, 0.0)
+    # log 2Φ(z)exp(z²/2): both factors are huge or tiny for z ≪ 0, where erfcx is their product
+    log = np.where(z < 0, np.log(erfcx(behind / math.sqrt(2.0))), math.log(2.0) + 0.5 * ahead**2 + log_ndtr(ahead))
+    return np.asarray(log - 0.5 * np.log(spread / scale))
 
 
 def log_wealth(total: Array, precision: Array, unit: Array) -> Array:

@@ -21,8 +21,8 @@ DRAWS = 200
 """Parameters drawn, each with its own noise to come."""
 RIVALS = 60
 """Items that a forecast looks at, those with the highest estimates."""
-_ROUNDS = 80
-"""Rounds after which a draw is given up; with a growth of 10 %, the total is then 2,000 times as large."""
+_ROUNDS = 250
+"""Rounds after which a draw is given up; with a growth of 10 %, the total is then 10¹⁰ times as large."""
 _LOW, _HIGH = 0.1, 0.9
 
 

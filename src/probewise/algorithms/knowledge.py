@@ -59,12 +59,9 @@ class Knowledge:
         now = replace(self, data=self.data + measurements, pool=pool)._settled(problem, goal, since or self)
         theta = least_squares(problem.probes, now.data, sigma=problem.sigma).theta
         now = now._of(np.argsort(-(problem.items[now.alive] @ theta), kind="stable"))
-        kept = ~(now.wealth >= enough(problem, goal))  # what is not a number rules nobody out
-        kept[0] |= not kept.any()
-        now = now._of(kept)
-        found = now.alive.size == 1 or now._good_enough(problem, goal)
-        collected = {z: now.sums(problem, z) for z in map(int, now.alive[:2])}
-        return replace(now, winner=int(now.alive[0]) if found else None, collected=collected)
+        if now.open is None:  # with part of another round seen but not counted, the wealth is not the whole truth
+            now = now._concluded(problem, goal)
+        return replace(now, collected={z: now.sums(problem, z) for z in map(int, now.alive[:2])})
 
     def leads(self, problem: Problem, goal: BestItem) -> tuple[Array, Array]:
         """(k - 1,), (k - 1,): leads of the first item plus epsilon in units of the noise, and their standard errors."""
@@ -86,7 +83,7 @@ class Knowledge:
         Odds follow what was known of y'θ + epsilon ``since`` before the round, and pay for y'θ > 0; eased, for
         y'θ > -epsilon. While nothing bounds the noise, nothing is bet.
         """
-        noise = since.noise(problem, goal)
+        noise = (since if since.open is None else since.open.since).noise(problem, goal)
         if not since.collected or since.alive.size == 1 or not math.isfinite(noise):
             return self
         then = replace(since, pool=since.pool.plus(self.pool.fits[-1]))
@@ -112,6 +109,14 @@ class Knowledge:
         if leader not in self.collected:
             return self.pool.sums(rows, sizes)
         return self.collected[leader] + self.pool.sums(rows, sizes, since=len(self.pool.fits) - 1)
+
+    def _concluded(self, problem: Problem, goal: BestItem) -> Knowledge:
+        """Without the items that are ruled out; if that is all, with the first. With the winner, if there is one."""
+        kept = ~(self.wealth >= enough(problem, goal))  # what is not a number rules nobody out
+        kept[0] |= not kept.any()
+        now = self._of(kept)
+        found = now.alive.size == 1 or now._good_enough(problem, goal)
+        return replace(now, winner=int(now.alive[0]) if found else None)
 
     def _of(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Knowledge:
         """Of some of the items alive, or in another order."""

@@ -129,7 +129,7 @@ class Sage(Algorithm[Knowledge]):
         remaining = np.sort(state.alive)
         if state.winner is not None or not state.collected:
             return Standing(remaining, state.winner, 0.0 if state.winner is None else 1.0)
-        progress = float(np.clip(state.wealth[1:].min() / enough(problem, goal), 0.0, 1.0))
+        progress = float(np.clip(np.nan_to_num(state.wealth[1:].min()) / enough(problem, goal), 0.0, 1.0))
         return Standing(remaining, int(state.alive[0]), progress)
 
     def forecast(self, problem: Problem, goal: BestItem, state: Knowledge) -> Forecast | None:

@@ -165,6 +165,7 @@ def test_new_prints_checks_and_a_forecast(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
+        ("", "Nothing was said of the noise, so it is taken to be 1, and the confidence rests on that"),
         ("--sigma unknown", "The noise is unknown: replicates will tell"),
         ("--sigma unknown", "by a gap in units of the noise, and all"),
         ("--epsilon 0.5", "An item within 0.5 of the best will do, so that ties are decided too. "),

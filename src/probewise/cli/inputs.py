@@ -46,6 +46,11 @@ class Source:
         if self.sigma is not None and self.sigma_column is not None:
             raise click.UsageError("--sigma and --sigma-column exclude each other; give one of them")
 
+    @property
+    def noise_unsaid(self) -> bool:
+        """Whether nobody said how noisy measurements are."""
+        return self.sigma is None and self.sigma_column is None
+
     def problem(self) -> pw.Problem:
         """Probes and items."""
         table, given = self._probes()

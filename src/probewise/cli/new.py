@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 TABLES = frozenset({".csv", ".tsv", ".txt", ".xlsx", ".xls", ".ods", ".parquet", ".pq", ".html", ".json"})
 """Endings that promise something else than a campaign."""
 
+_UNSAID = (
+    "Nothing was said of the noise, so it is taken to be 1, and the confidence rests on that: give --sigma, an upper "
+    "bound on the standard deviation of one measurement, or --sigma unknown."
+)
 _SHOWN = 12
 """Features that are named."""
 
@@ -82,7 +86,7 @@ def command(
     _check_gaps(gaps, goal)
     with output.working("Forecasting", quiet=as_json):
         expected = prospects(problem, goal, chosen, gaps)
-    odd = list(remarks(problem, outcome_range or (-math.inf, math.inf)))
+    odd = [*[_UNSAID] * source.noise_unsaid, *remarks(problem, outcome_range or (-math.inf, math.inf))]
     campaign = pw.Campaign.create(
         Memory() if dry_run else store,
         problem,

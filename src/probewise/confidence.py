@@ -320,9 +320,8 @@ def log_wealth(total: Array, precision: Array, unit: Array) -> Array:
 
     Sharp over seven decades of W/unit: what is decided late pays little more than what is decided early.
     """
-    return np.asarray(
-        np.logaddexp.reduce([w + log_evidence(total, precision, r * unit) for w, r in zip(*_DECADES, strict=True)])
-    )
+    shares, scales = (part.reshape(-1, *np.ones(np.ndim(unit), dtype=int)) for part in _DECADES)
+    return np.asarray(np.logaddexp.reduce(shares + log_evidence(total, precision, scales * unit)))
 
 
 _SHARES = 1.0 / np.arange(1, 8)

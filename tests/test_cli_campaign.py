@@ -122,7 +122,7 @@ def test_the_quick_start_of_the_readme_finds_the_winner_in_five_commands(
     words = re.compile(r"\d[\d.]*")
     assert words.sub("#", " ".join(out.split())) == words.sub("#", " ".join(printed.split()))
     assert "N2 in DMF is the best item, with confidence 95 %" in " ".join(out.split())
-    assert read("status yield.campaign")["item"] == "N2 in DMF"
+    assert read("status lab/yield.campaign")["item"] == "N2 in DMF"
 
 
 def test_the_example_is_written_once_and_says_what_to_do_next(folder: Path) -> None:

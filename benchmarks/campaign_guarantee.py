@@ -3,8 +3,8 @@
 Each simulated campaign goes on until an item is declared and nothing is pending: all late rows are in and all typing
 errors are corrected; or until it has had 12 rounds. Counted are wrong items at that moment, and also wrong items among
 those declared first, at whatever moment that was: with errors still in the data, no method can promise anything about
-these. In the easy case most campaigns end with an item, or are on the way to it. In the hard one two items nearly tie, so
-that most end without, and what is declared is nearly as often wrong as right: there the guarantee is put to the test.
+these. In the easy case many campaigns end with an item. In the hard one two items nearly tie, so that most end
+without, and what is declared is nearly as often wrong as right: there the guarantee is put to the test.
 
     python benchmarks/campaign_guarantee.py --campaigns 2000
 """

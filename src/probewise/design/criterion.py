@@ -234,7 +234,7 @@ def spread(vectors: Array, count: int) -> Labels:
     return pool[taken[:count]].astype(np.int64)
 
 
-_POOL = 1000
+_POOL = 400
 _PARALLEL = 0.95
 _BLOCK = 1_000_000
 _QUICK = 40_000_000

@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotrs, dtrtrs
+from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri, dtrtrs
 
 from probewise.coordinates import Array
 
@@ -45,9 +45,9 @@ def solve(probes: Array, directions: Array, *, tol: float) -> Restricted:
     n, k = probes.shape[0], directions.shape[0]
     weights = np.full(n, 1.0 / n)
     directions = directions / np.sqrt(_longest(probes, directions, weights))
-    local = _local(probes, directions, 2.0 * weights)
-    slacks = np.maximum(local.h - 1.0, 0.5)
-    level = local.total / (n + k)
+    local = _local(probes, directions, 1.05 * weights)
+    slacks = np.maximum(local.h - 1.0, 0.3)
+    level = 2.0 * local.total / (n + k)
     point = _Point(local.amounts, slacks, level / local.amounts, level / slacks)
     best = Restricted(weights, np.full(k, 1.0 / k), np.inf, 0)
     for iteration in range(1, ITERATIONS + 1):
@@ -105,10 +105,11 @@ class _Local(abc.ABC):
 
     def __init__(self, probes: Array, directions: Array, amounts: Array) -> None:
         root = np.linalg.cholesky((probes * amounts[:, None]).T @ probes)
+        inverse = dtrtri(root, lower=1)[0].T
         self.amounts = amounts
         self.total = float(amounts.sum())
-        self.probes = dtrtrs(root, probes.T, lower=1)[0].T
-        self.directions = dtrtrs(root, directions.T, lower=1)[0].T
+        self.probes = probes @ inverse
+        self.directions = directions @ inverse
         self.f = np.asarray(np.einsum("ij,ij->i", self.directions, self.directions))
         self.h = 1.0 / self.f
         self.upper = self.total * float(self.f.max())

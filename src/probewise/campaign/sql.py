@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -152,7 +153,8 @@ def server(url: str) -> Tables:
     except ImportError:
         raise MissingExtra("a campaign on PostgreSQL needs psycopg; install probewise[postgresql].") from None
     except (SQLAlchemyError, ValueError) as error:
-        raise InvalidCampaign(f"'{address}' is no URL of a database ({_reason(error)}).") from None
+        shown = re.sub(r"://[^@/]*@", "://…@", address)  # without name and password
+        raise InvalidCampaign(f"'{shown}' is no URL of a database ({_reason(error)}).") from None
     return Tables(engine, parsed.render_as_string(hide_password=True), campaign or "campaign", None)
 
 

@@ -212,5 +212,5 @@ import probewise.design.certificate
 print(*(name for name in sys.modules if name.startswith(("probewise.", "clarabel", "cvxpy"))))
 """
     out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    allowed = ("coordinates", "design", "design.certificate", "design.criterion", "errors")
+    allowed = ("coordinates", "design", "design.certificate", "design.criterion", "design.farthest", "errors")
     assert set(out.split()) == {f"probewise.{name}" for name in allowed}

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
-from probewise.design import criterion, explicit, largest_variance, pairs, points, star
+from probewise.design import criterion, explicit, farthest, largest_variance, pairs, points, star
 from probewise.errors import InvalidDesign
 
 seeds = st.integers(0, 10**6)
@@ -43,7 +43,8 @@ problems = st.tuples(st.sampled_from(SHAPES), seeds, st.integers(2, 120), st.int
 
 @pytest.fixture(params=[50, 1_000_000], ids=["many blocks", "one block"])
 def block(request, monkeypatch):
-    monkeypatch.setattr(criterion, "_BLOCK", request.param)
+    monkeypatch.setattr(farthest, "_BLOCK", request.param)
+    monkeypatch.setattr(farthest, "_TILE", (max(3, request.param // 10), max(7, request.param // 10)))
 
 
 # ---- pairs ----

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from probewise.coordinates import Array
-from probewise.design.criterion import Directions, Labels, largest_variance
+from probewise.design.criterion import Directions, largest_variance
+from probewise.design.farthest import Labels
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from probewise.coordinates import Array, Coordinates, coordinates
+from probewise.design.farthest import Labels, centred, far_pairs, farthest_from, square_norms
 from probewise.errors import InvalidDesign
-
-Labels = NDArray[np.int64]
 
 
 class Directions(abc.ABC):
@@ -113,13 +112,13 @@ class Rows(Directions):
 
     def largest(self) -> tuple[int, float]:
         """Row number and squared norm of the longest row."""
-        squares = _squares(self.vectors)
+        squares = square_norms(self.vectors)
         label = int(np.argmax(squares))
         return label, float(squares[label])
 
     def longer(self, limit: float, count: int) -> Labels:
         """The longest rows of different directions above the limit."""
-        labels = np.flatnonzero(_squares(self.vectors) > limit)
+        labels = np.flatnonzero(square_norms(self.vectors) > limit)
         return labels[spread(self.vectors[labels], count)]
 
     def seek(self, limit: float, count: int, hints: Labels) -> tuple[Labels, bool]:
@@ -148,7 +147,7 @@ class Pairs(Directions):
     @property
     def _smallest(self) -> Array:
         scale = np.abs(self.items).max(axis=0)
-        smallest: Array = self.items[np.argmin(_squares(self.items / np.where(scale > 0, scale, 1.0)))]
+        smallest: Array = self.items[np.argmin(square_norms(self.items / np.where(scale > 0, scale, 1.0)))]
         return smallest
 
     @property
@@ -174,11 +173,11 @@ class Pairs(Directions):
     def largest(self) -> tuple[int, float]:
         """The farthest pair of items, exactly."""
         m = self.items.shape[0]
-        start = int(np.argmax(_squares(self.items)))
-        one = _farthest_from(self.items, np.array([start]))
-        two = _farthest_from(self.items, one)
-        square = float(_squares(self.rows(one * m + two))[0])
-        first, second, squares = _far_pairs(_centred(self.items, square)[0], square, grow=True)
+        start = int(np.argmax(square_norms(self.items)))
+        one = farthest_from(self.items, np.array([start]))
+        two = farthest_from(self.items, one)
+        square = float(square_norms(self.rows(one * m + two))[0])
+        first, second, squares = far_pairs(centred(self.items, square)[0], square, grow=True)
         if squares.size == 0:
             return int(max(one[0], two[0]) * m + min(one[0], two[0])), square
         best = int(np.argmax(squares))
@@ -186,21 +185,21 @@ class Pairs(Directions):
 
     def longer(self, limit: float, count: int) -> Labels:
         """For each item its farthest partner, where that is above the limit; exactly."""
-        return self._labels(*_far_pairs(_centred(self.items, limit)[0], limit, grow=False), count)
+        return self._labels(*far_pairs(centred(self.items, limit)[0], limit, grow=False), count)
 
     def seek(self, limit: float, count: int, hints: Labels) -> tuple[Labels, bool]:
         """The farthest partners of many items, and theirs; of all items if pruning leaves few pairs."""
-        centred, left = _centred(self.items, limit)
+        middle, left = centred(self.items, limit)
         if left <= _QUICK:
-            return self._labels(*_far_pairs(centred, limit, grow=False), count), True
+            return self._labels(*far_pairs(middle, limit, grow=False), count), True
         m = self.items.shape[0]
-        sources = np.argsort(-_squares(self.items), kind="stable")[: max(count, _QUICK // m)]
+        sources = np.argsort(-square_norms(self.items), kind="stable")[: max(count, _QUICK // m)]
         sources = np.union1d(sources, np.concatenate(np.divmod(hints, m)))
-        ends = _farthest_from(self.items, sources)
+        ends = farthest_from(self.items, sources)
         others = np.unique(ends)
         first = np.concatenate([sources, others])
-        second = np.concatenate([ends, _farthest_from(self.items, others)])
-        squares = _squares(self.items[first] - self.items[second])
+        second = np.concatenate([ends, farthest_from(self.items, others)])
+        squares = square_norms(self.items[first] - self.items[second])
         far = squares > limit
         return self._labels(first[far], second[far], squares[far], count), False
 
@@ -215,7 +214,7 @@ class Pairs(Directions):
 
 def spread(vectors: Array, count: int) -> Labels:
     """At most ``count`` rows, longest first, leaving out those nearly parallel to one already taken."""
-    squares = _squares(vectors)
+    squares = square_norms(vectors)
     pool = np.argsort(-squares, kind="stable")[: max(_POOL, 10 * count)]
     pool = pool[squares[pool] > 0]
     units = vectors[pool] / np.sqrt(squares[pool, None])
@@ -236,89 +235,7 @@ def spread(vectors: Array, count: int) -> Labels:
 
 _POOL = 400
 _PARALLEL = 0.95
-_BLOCK = 1_000_000
 _QUICK = 40_000_000
-
-
-def _squares(rows: Array) -> Array:
-    return np.asarray(np.einsum("ij,ij->i", rows, rows))
-
-
-def _farthest_from(points: Array, sources: Labels) -> Labels:
-    """(k,): for each source the number of the point farthest from it."""
-    halves = -0.5 * _squares(points)
-    out = np.empty(sources.size, dtype=np.int64)
-    step = max(1, _BLOCK // points.shape[0])
-    for low in range(0, sources.size, step):
-        products = points[sources[low : low + step]] @ points.T
-        products += halves
-        out[low : low + step] = np.argmin(products, axis=1)
-    return out
-
-
-def _pairs_left(norms: Array, limit: float) -> int:
-    """Number of pairs that norms about a centre do not rule out as farther apart than ``limit`` (squared)."""
-    norms = np.sort(norms)
-    return int((norms.size - np.searchsorted(norms, np.sqrt(limit) - norms, side="right")).sum()) // 2
-
-
-def _centred(points: Array, limit: float) -> tuple[Array, int]:
-    """The rows about the mean or the middle of their box, whichever leaves fewer pairs, and how many it leaves."""
-    if points.shape[0] ** 2 <= _BLOCK:  # looked through in one product whatever is left
-        return points - points.mean(axis=0), points.shape[0] ** 2 // 2
-    choices = []
-    for centre in (points.mean(axis=0), 0.5 * (points.min(axis=0) + points.max(axis=0))):
-        moved = points - centre
-        choices.append((moved, _pairs_left(np.linalg.norm(moved, axis=1), limit)))
-    return min(choices, key=lambda choice: choice[1])
-
-
-def _far_pairs(points: Array, limit: float, *, grow: bool) -> tuple[Labels, Labels, Array]:
-    """For each row of ``points`` (m, d) a far partner, where farther than ``limit`` (squared): i, j, squares.
-
-    By blocks of rows sorted by decreasing norm. A pair can only be farther than D if
-    |a| + |b| > D, so that block [i, j) needs only the columns with |b| > D - |a_i|, and the search ends at
-    2|a_i| <= D. Single precision screens the blocks; what it cannot decide is done again in double, so that no
-    pair above the limit is missed and the farthest pair of all is exact. With ``grow``, the limit follows the
-    farthest pair found. O(m²d) at worst, O(m) memory.
-    """
-    norms = np.linalg.norm(points, axis=1)
-    order = np.argsort(-norms, kind="stable")
-    scale = float(norms[order[0]])
-    if scale == 0:
-        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
-    points, norms, limit = points[order] / scale, norms[order] / scale, limit / scale**2
-    # a·b - |b|²/2 as one product; its rounding moves a squared distance by at most ``doubt``
-    left = np.hstack([points, np.ones((norms.size, 1))]).astype(np.float32)
-    right = np.hstack([points, -0.5 * norms[:, None] ** 2]).astype(np.float32)
-    doubt = 8.0 * (points.shape[1] + 3) * float(np.finfo(np.float32).eps)
-    found: list[tuple[Labels, Labels, Array]] = []
-    low = 0
-    while low < norms.size:
-        columns = int(np.searchsorted(-norms, norms[low] - np.sqrt(limit), side="left"))
-        if columns <= low:
-            break
-        high = min(columns, low + max(1, _BLOCK // (columns - low)))
-        screen = left[low:high] @ right[low:columns].T
-        partners = np.argmin(screen, axis=1)
-        peaks = norms[low:high] ** 2 - 2.0 * screen[np.arange(high - low), partners] + doubt
-        partners += low
-        squares = _squares(points[low:high] - points[partners])
-        limit = max(limit, float(squares.max())) if grow else limit
-        again = np.flatnonzero((peaks > limit) & (squares <= limit))
-        for rows in np.array_split(again, 1 + again.size * (columns - low) // _BLOCK):
-            exact = points[low + rows] @ points[low:columns].T - 0.5 * norms[low:columns] ** 2
-            partners[rows] = np.argmin(exact, axis=1) + low
-            squares[rows] = _squares(points[low + rows] - points[partners[rows]])
-        far = np.flatnonzero(squares >= limit if grow else squares > limit)
-        if far.size:
-            found.append((order[low + far], order[partners[far]], squares[far] * scale**2))
-            limit = max(limit, float(squares.max())) if grow else limit
-        low = high
-    if not found:
-        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
-    first, second, squares = (np.concatenate(part) for part in zip(*found, strict=True))
-    return first, second, squares
 
 
 def contains(space: Coordinates, directions: Directions) -> bool:

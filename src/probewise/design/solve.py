@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from probewise.coordinates import Array, Coordinates, coordinates
 from probewise.design import working_set
 from probewise.design.certificate import Certificate, Witness, certify
-from probewise.design.criterion import Directions, Labels, Pairs, as_matrix, contains
+from probewise.design.criterion import Directions, Pairs, as_matrix, contains
+from probewise.design.farthest import Labels
 from probewise.design.memory import remembered
 from probewise.design.solvers import frank_wolfe
 from probewise.errors import InvalidDesign, NotIdentifiable

@@ -9,7 +9,8 @@ from scipy.linalg import qr, solve_triangular
 
 from probewise.coordinates import Array, Coordinates, coordinates
 from probewise.design.certificate import Witness
-from probewise.design.criterion import Directions, Labels, spread
+from probewise.design.criterion import Directions, spread
+from probewise.design.farthest import Labels, square_norms
 from probewise.design.solvers import conic, interior
 
 ROUNDS = 200
@@ -97,14 +98,14 @@ class _ProbePrices:
         rows = directions.rows(labels)
         whitener = _whitener(probes[chosen] * np.sqrt(small.weights)[:, None])
         whitened = rows @ whitener
-        self._squares = _squares(whitened)
+        self._squares = square_norms(whitened)
         self.inner = float(self._squares.max())
         self._vectors = whitened @ whitener.T if small.vectors is None else small.vectors
         factors = self._vectors * np.sqrt(small.multipliers)[:, None]
         if factors.shape[0] > factors.shape[1]:
             factors = np.asarray(np.linalg.qr(factors, mode="r"))
         self._images = probes @ factors.T
-        self._scores = _squares(self._images)
+        self._scores = square_norms(self._images)
         products = np.einsum("ij,ij->i", self._vectors, rows)
         self.lower = float(small.multipliers @ products) ** 2 / float(self._scores.max())
 
@@ -140,12 +141,12 @@ class _DirectionPrices:
         self._probes, self._directions, self.weights = probes, directions, weights
         support = np.flatnonzero(weights)
         self._metric = directions.mapped(_whitener(probes[support] * np.sqrt(weights[support])[:, None]))
-        known = float(_squares(self._metric.rows(dual.labels)).max())
+        known = float(square_norms(self._metric.rows(dual.labels)).max())
         self.longer, self._looked = self._metric.seek(dual.inner, count, dual.carrying)
         self.upper = max(known, self._longest(self.longer))
 
     def _longest(self, labels: Labels) -> float:
-        return float(_squares(self._metric.rows(labels)).max(initial=0.0))
+        return float(square_norms(self._metric.rows(labels)).max(initial=0.0))
 
     def look_everywhere(self, limit: float, count: int) -> None:
         """Find directions above ``limit``, if there are any, exactly; once is enough."""
@@ -170,7 +171,7 @@ class _DirectionPrices:
                 weights = interior.solve(span.probes, span(rows), tol=tol).weights if again else useful[heavy]
                 full[heavy] = weights / weights.sum()
                 metric = span.transform @ _whitener(span.probes * np.sqrt(full[heavy])[:, None])
-                if _squares(rows @ metric).max() <= limit:
+                if square_norms(rows @ metric).max() <= limit:
                     return (full,)
         return ()
 
@@ -187,11 +188,7 @@ def _nearly_contains(span: Coordinates, rows: Array) -> bool:
     """Whether the rows lie in a span up to what changes of coordinates may leave; the certificate decides exactly."""
     scaled = rows / span.scale
     outside = scaled - (scaled @ span.basis) @ span.basis.T
-    return bool((_squares(outside) <= 1e-18 * _squares(scaled)).all())
-
-
-def _squares(rows: Array) -> Array:
-    return np.asarray(np.einsum("ij,ij->i", rows, rows))
+    return bool((square_norms(outside) <= 1e-18 * square_norms(scaled)).all())
 
 
 def _whitener(rows: Array) -> Array:
@@ -206,7 +203,7 @@ def _average_design(probes: Array, moment: Array) -> Array:
     factor = np.linalg.cholesky(moment / np.trace(moment) + 1e-9 * np.eye(moment.shape[0]))
     for _ in range(_AVERAGE_STEPS):
         information = (probes * weights[:, None]).T @ probes
-        weights = weights * np.sqrt(_squares(probes @ np.linalg.solve(information, factor)))
+        weights = weights * np.sqrt(square_norms(probes @ np.linalg.solve(information, factor)))
         weights /= weights.sum()
     return weights
 

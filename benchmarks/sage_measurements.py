@@ -4,10 +4,10 @@ For each instance: mean measurements with standard error, the ratio to 2ψ*·kl(
 *confidence*, the information of the weakest comparison at the stop over kl(δ, 1 - δ), what being sure costs at the true
 gaps, and *design*, measurements over those that the oracle's design needs for that information, what not knowing θ
 costs. Goals at δ = 0.05: at most a quarter of the authors' RAGE, at most half of their XY-Oracle, a geometric mean of
-the ratios of at most 2.8. Exit code 1 if one is missed. Where each run draws its own instance, the mean belongs to the
-rarest of them (one in fifty of many_arms(1000) takes 10⁹), and theirs were others: there the package's own RAGE and
-XY-Oracle, in the variant "code" that reproduces their figures, run on the same instances. --rivals runs the package's
-other algorithms beside it.
+the ratios of at most 2.8. Exit code 1 if one is missed. Where each run draws its own instance, theirs were others:
+there the package's own RAGE and XY-Oracle, in the variant "code" that reproduces their figures, run on the same
+instances, and the mean over runs of Sage's share of their measurements is compared (a ratio of means would be that of
+the rarest instance: one in fifty of many_arms(1000) takes 10⁹). --rivals runs the package's other algorithms beside it.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ RIVALS: dict[str, pw.Algorithm[Any]] = {
 
 
 class Run(NamedTuple):
-    """One identification, and what the authors' RAGE and XY-Oracle need."""
+    """One identification, and its share of what the authors' RAGE and XY-Oracle need."""
 
     measurements: int
     ratio: float
     confidence: float
     correct: bool
-    rage: float
-    oracle: float
+    of_rage: float
+    of_oracle: float
 
 
 def kl(delta: float) -> float:
@@ -103,7 +103,7 @@ def identified(problem: pw.Problem, theta: Any, psi: float, delta: float, seed: 
     gaps = rows @ theta
     information = float((gaps**2 * state.pool.sums(rows).precision / 2).min())
     n, limit = state.data.n, kl(delta)
-    return Run(n, n / (2 * psi * limit), information / limit, item == best, *others)
+    return Run(n, n / (2 * psi * limit), information / limit, item == best, n / others[0], n / others[1])
 
 
 def cases(names: list[str], runs: int, delta: float) -> dict[str, list[Run]]:
@@ -116,7 +116,9 @@ def cases(names: list[str], runs: int, delta: float) -> dict[str, list[Run]]:
                 problem, theta = case.draw(run)
                 if psi is None or case.rage is None:
                     psi = pw.hardness(problem, theta, tol=1e-2).psi_lower
-                if case.rage is None or case.oracle is None:
+                if delta != 0.05:
+                    others = [np.nan, np.nan]
+                elif case.rage is None or case.oracle is None:
                     others = authors(problem, theta, delta, run)
                 else:
                     others = [case.rage, case.oracle]
@@ -124,10 +126,9 @@ def cases(names: list[str], runs: int, delta: float) -> dict[str, list[Run]]:
         out[name] = found
         n = np.array([r.measurements for r in found], dtype=float)
         mean, error = n.mean(), n.std(ddof=1) / np.sqrt(runs)
-        ratio, confidence = (float(np.mean([getattr(r, k) for r in found])) for k in ("ratio", "confidence"))
-        wrong = runs - sum(r.correct for r in found)
-        rage, oracle = (float(np.mean([getattr(r, k) for r in found])) for k in ("rage", "oracle"))
-        bars = f"  {mean / rage:5.3f}{mean / oracle:8.3f}" if delta == 0.05 or case.rage is None else ""
+        _, ratio, confidence, correct, of_rage, of_oracle = np.mean(found, axis=0)
+        wrong = round(runs * (1 - correct))
+        bars = f"  {of_rage:5.3f}{of_oracle:8.3f}" if delta == 0.05 else ""
         parts = f"{ratio:>6.2f}{confidence:>11.2f}{ratio / confidence:>8.2f}{wrong:>6}{bars}"
         print(f"  {name:<18}{mean:>11,.0f} ± {error:<9,.0f}{parts}", flush=True)
     return out
@@ -140,18 +141,18 @@ def main() -> int:
     parser.add_argument("--instance", action="append", choices=list(CASES), help="may be repeated; default all")
     parser.add_argument("--rivals", type=int, default=0, metavar="RUNS", help="runs of the other algorithms")
     options = parser.parse_args()
-    names, good = options.instance or list(CASES), True
+    names, good = options.instance or list(CASES), None
     for delta in options.delta or [0.2, 0.05, 0.01, 1e-4]:
         print(f"\nδ = {delta:g}, {options.runs} runs")
-        parts = f"{'ratio':>6}{'confidence':>11}{'design':>8}{'wrong':>6}  /RAGE /oracle"
+        parts = f"{'ratio':>6}{'confidence':>11}{'design':>8}{'wrong':>6}{'  /RAGE /oracle' if delta == 0.05 else ''}"
         print(f"  {'instance':<18}{'measurements':<23}{parts}")
         found = cases(names, options.runs, delta)
         ratios = [np.mean([r.ratio for r in runs]) for runs in found.values()]
         mean = float(np.exp(np.mean(np.log(ratios))))
         print(f"  geometric mean of the ratios {mean:.2f}")
         if delta == 0.05:
-            sums = [np.sum([(r.measurements, r.rage, r.oracle) for r in runs], axis=0) for runs in found.values()]
-            good = mean <= 2.8 and all(n <= min(0.25 * rage, 0.5 * oracle) for n, rage, oracle in sums)
+            shares = [np.mean(runs, axis=0)[-2:] for runs in found.values()]
+            good = mean <= 2.8 and all(rage <= 0.25 and oracle <= 0.5 for rage, oracle in shares)
     for name in names if options.rivals else []:
         problem, theta = CASES[name].draw(0)
         print(f"\n{name}, δ = 0.05, {options.rivals} runs")
@@ -162,8 +163,9 @@ def main() -> int:
                 print(f"  {label:<18}{'-':>14}  {error}")
             else:
                 print(f"  {label:<18}{table.mean('measurements'):>14,.0f}", flush=True)
-    print("\nall goals met at δ = 0.05:", "yes" if good else "NO")
-    return 0 if good else 1
+    if good is not None:
+        print("\nall goals met at δ = 0.05:", "yes" if good else "NO")
+    return 1 if good is False else 0
 
 
 if __name__ == "__main__":

@@ -182,12 +182,22 @@ def test_an_audit_finds_a_method_that_errs(monkeypatch: pytest.MonkeyPatch) -> N
     (found,) = audit.audit(["careless"], [0.01], runs=60)
     assert found.rate.errors > 0
     assert not found.passed
-    assert found.worst == "two items"
+    assert found.worst.instance == "two items"
 
 
 def test_few_runs_do_not_pass() -> None:
     rate = exact_rate(0, 20)
-    assert not audit.Finding("x", 0.05, rate, "two items", rate, 1.0).passed
+    assert not audit.Finding("x", 0.05, (audit.Cell("two items", rate, 1.0),)).passed
+
+
+def test_findings_of_each_instance() -> None:
+    cells = tuple(audit.Cell(str(errors), exact_rate(errors, 100), 10.0 * errors) for errors in (1, 40, 0))
+    found = audit.Finding("x", 0.3, cells)
+    assert found.rate == exact_rate(41, 300)
+    assert found.worst.instance == "40"
+    assert found.measurements == pytest.approx(410 / 3)
+    assert found.passed  # on average
+    assert [part.passed for part in found.parts] == [True, False, True]
 
 
 # Commands
@@ -276,3 +286,4 @@ def test_reproduce_and_audit_commands(tmp_path: Path, monkeypatch: pytest.Monkey
     words = ["audit", "--method", "rage-paper", "--delta", "0.3", "--runs"]
     assert "Every upper end is at most δ" in called(*words, "30").stdout
     assert not json.loads(called(*words, "5", "--json", code=1).stdout)["findings"][0]["passed"]
+    assert "Above δ: rage-paper at 0.3 on two items" in called(*words, "5", "--each", code=1).stdout

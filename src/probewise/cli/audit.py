@@ -26,6 +26,7 @@ COLUMNS = (
 )
 @click.option("--delta", "deltas", multiple=True, type=float, help="May be repeated; default: 0.3, 0.1, 0.05 and 0.01.")
 @click.option("--runs", type=click.IntRange(1), default=1000, show_default=True, help="On each instance.")
+@click.option("--each", is_flag=True, help="A row for each instance, which must pass by itself.")
 @seed_option
 @workers_option
 @click.option("--journal", type=FILE, metavar="FOLDER", help="Keep finished runs here; an interrupted audit goes on.")
@@ -37,6 +38,7 @@ def command(
     methods: tuple[str, ...],
     deltas: tuple[float, ...],
     runs: int,
+    each: bool,
     seed: int,
     workers: int,
     journal: Path | None,
@@ -65,7 +67,7 @@ def command(
             methods or tuple(PROVEN), deltas or DELTAS, runs=runs, seed=seed, workers=workers, journal=journal,
             progress=progress,
         ):  # fmt: skip
-            found.append(finding)
+            found.extend(finding.parts if each else [finding])
     rows = [_row(finding) for finding in found]
     output.write_csv(out, COLUMNS, rows)
     if as_json:
@@ -74,26 +76,41 @@ def command(
     else:
         for low in range(0, len(found), output.ROWS):
             output.table(
-                ("method", "δ", "runs", "wrong", "99 % interval", "worst instance", "measurements"),
+                (
+                    "method",
+                    "δ",
+                    "runs",
+                    "wrong",
+                    "99 % interval",
+                    "instance" if each else "worst instance",
+                    "measurements",
+                ),
                 [_cells(finding) for finding in found[low : low + output.ROWS]],
             )
-        failed = [f"{f.method} at {f.delta:g}" for f in found if not f.passed]
+        failed = [f"{f.method} at {f.delta:g}{_on(f)}" for f in found if not f.passed]
         output.say(f"Above δ: {', '.join(failed)}." if failed else "Every upper end is at most δ.")
         output.written(out)
     context.exit(0 if all(finding.passed for finding in found) else 1)
 
 
 def _row(finding: Finding) -> tuple[object, ...]:
-    rate, worst = finding.rate, finding.worst_rate
+    rate, worst = finding.rate, finding.worst
     return (
         finding.method, finding.delta, rate.runs, rate.errors, rate.value, rate.low, rate.high, finding.passed,
-        finding.worst, worst.value, finding.measurements,
+        worst.instance, worst.rate.value, finding.measurements,
     )  # fmt: skip
 
 
 def _cells(finding: Finding) -> tuple[str, ...]:
-    rate, worst = finding.rate, finding.worst_rate
-    where = f"{finding.worst}, {worst.errors} of {worst.runs}" if worst.errors else "none"
+    rate, worst = finding.rate, finding.worst
+    if len(finding.cells) == 1:
+        where = worst.instance
+    else:
+        where = f"{worst.instance}, {worst.rate.errors} of {worst.rate.runs}" if worst.rate.errors else "none"
     interval = f"{rate.low:.4f} to {rate.high:.4f}" + ("" if finding.passed else " !")
     effort = output.number(round(finding.measurements))
     return finding.method, f"{finding.delta:g}", output.number(rate.runs), str(rate.errors), interval, where, effort
+
+
+def _on(finding: Finding) -> str:
+    return f" on {finding.worst.instance}" if len(finding.cells) == 1 else ""

@@ -62,24 +62,46 @@ TRAPS: dict[str, Trap] = {
 """Name -> instance."""
 
 
+class Cell(NamedTuple):
+    """One method at one δ on one instance."""
+
+    instance: str
+    rate: Rate
+    measurements: float
+    """Mean over all runs."""
+
+
 class Finding(NamedTuple):
-    """One method at one δ."""
+    """One method at one δ, on some instances with as many runs each."""
 
     method: str
     delta: float
-    rate: Rate
-    """Over all instances; the exact interval holds for a mean of different rates too (Hoeffding 1956)."""
-    worst: str
-    """The instance with most errors."""
-    worst_rate: Rate
-    """There."""
-    measurements: float
-    """Mean over all runs."""
+    cells: tuple[Cell, ...]
+
+    @property
+    def rate(self) -> Rate:
+        """Over all instances; the exact interval holds for a mean of different rates too (Hoeffding 1956)."""
+        return exact_rate(sum(cell.rate.errors for cell in self.cells), sum(cell.rate.runs for cell in self.cells))
+
+    @property
+    def worst(self) -> Cell:
+        """The instance with most errors."""
+        return max(self.cells, key=lambda cell: cell.rate.errors)
+
+    @property
+    def measurements(self) -> float:
+        """Mean over all runs."""
+        return float(np.mean([cell.measurements for cell in self.cells]))
 
     @property
     def passed(self) -> bool:
         """Whether the upper end of the interval is at most δ."""
         return self.rate.high <= self.delta
+
+    @property
+    def parts(self) -> tuple[Finding, ...]:
+        """Each instance by itself."""
+        return tuple(Finding(self.method, self.delta, (cell,)) for cell in self.cells)
 
 
 def audit(
@@ -108,7 +130,7 @@ def _finding(
     journal: Path | None,
     progress: Callable[[str, int, int], None] | None,
 ) -> Finding:
-    rates, measurements = {}, []
+    cells = []
     for number, (trap, (draw, noise, _)) in enumerate(TRAPS.items()):
         problem, theta = draw()
         if name in methods.UNKNOWN_SIGMA:
@@ -128,8 +150,5 @@ def _finding(
             journal=None if journal is None else journal / f"{name}-{delta:g}-{trap}.jsonl".replace(" ", "-"),
             progress=None if progress is None else lambda done, total, what=what: progress(what, done, total),  # type: ignore[misc]
         )
-        rates[trap] = found.error_rate()
-        measurements.append(found.mean("measurements"))
-    worst = max(rates, key=lambda trap: rates[trap].errors)
-    total = exact_rate(sum(rate.errors for rate in rates.values()), sum(rate.runs for rate in rates.values()))
-    return Finding(name, delta, total, worst, rates[worst], float(np.mean(measurements)))
+        cells.append(Cell(trap, found.error_rate(), found.mean("measurements")))
+    return Finding(name, delta, tuple(cells))

@@ -76,6 +76,10 @@ def test_bad_numbers_are_refused(option: str, value: Any) -> None:
         simulated(**{option: value})
 
 
+def test_numbers_of_numpy_are_whole_numbers_too(reference: Runs) -> None:
+    assert simulated(seed=np.int64(reference.provenance["seed"])).digest == reference.digest
+
+
 def test_seeds_and_runs_have_streams_of_their_own(reference: Runs) -> None:
     assert simulated(seed=6).digest != reference.digest
     assert np.unique(reference["measurements"]).size > 1

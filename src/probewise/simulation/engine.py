@@ -96,7 +96,9 @@ def repeat(
     budget: int | None = None,
 ) -> Runs:
     """As ``simulate``, run r being about ``draw(r)``; ``about`` is what the provenance says of it."""
-    _check(runs, seed, workers, backend)
+    runs, seed, workers = _whole("runs", runs, 1), _whole("seed", seed, 0), _whole("workers", workers, 1)
+    if backend is not None and backend not in BACKENDS:
+        raise InvalidProblem(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}.")
     goal = goal or BestItem()
     provenance = about | {
         "goal": described(goal),
@@ -231,9 +233,7 @@ def _joblib(backend: Backend, workers: int) -> tuple[Callable[..., Iterable[list
         return joblib.Parallel(n_jobs=workers, return_as="generator_unordered"), joblib.delayed
 
 
-def _check(runs: int, seed: int, workers: int, backend: str | None) -> None:
-    for name, value, least in (("runs", runs, 1), ("seed", seed, 0), ("workers", workers, 1)):
-        if not isinstance(value, int) or not least <= value < 2**63:
-            raise InvalidProblem(f"{name} must be a whole number of at least {least}, got {value!r}.")
-    if backend is not None and backend not in BACKENDS:
-        raise InvalidProblem(f"backend must be one of {', '.join(BACKENDS)}, got {backend!r}.")
+def _whole(name: str, value: int, least: int) -> int:
+    if not isinstance(value, int | np.integer) or not least <= value < 2**63:
+        raise InvalidProblem(f"{name} must be a whole number of at least {least}, got {value!r}.")
+    return int(value)

@@ -17,7 +17,7 @@ FIGURES = ("fig1", "fig2", "fig3", "fig4")
 @click.argument("figure", type=click.Choice([*FIGURES, "all"]))
 @click.option(
     "--scale", type=click.Choice(["quick", "paper"]), default="quick", show_default=True,
-    help="quick: a few minutes. paper: all sizes and 20 runs, up to an hour on two cores.",
+    help="quick: a minute or two. paper: all sizes and 20 runs, a quarter of an hour on two cores.",
 )  # fmt: skip
 @click.option("--out", type=FILE, default=Path("results"), show_default=True, metavar="FOLDER", help="Where files go.")
 @workers_option

@@ -32,6 +32,10 @@ def _two_items() -> Instance:
     return Problem(np.eye(2)), np.array([0.2, -0.2])
 
 
+def _hairline() -> Instance:
+    return Problem(np.eye(2)), np.array([0.015, -0.015])
+
+
 def _near_tie() -> Instance:
     return Problem(np.eye(3)), np.array([1.0, 0.8, 0.0])
 
@@ -58,6 +62,7 @@ TRAPS: dict[str, Trap] = {
     "many probes": Trap(_many_probes, "gaussian", "300 probes, 3 items"),
     "signs": Trap(_near_tie, "rademacher", "outcomes ±σ, where the sub-Gaussian bound is attained"),
     "coins": Trap(_coins, "bernoulli", "outcomes 0 and 1 with σ = ½"),
+    "hairline": Trap(_hairline, "gaussian", "a gap of 0.03, which shows after dozens of checks at which it does not"),
 }
 """Name -> instance."""
 

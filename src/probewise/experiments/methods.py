@@ -74,6 +74,7 @@ def _plain(algorithm: Algorithm[Any], problem: Problem, theta: Array) -> Algorit
 
 PROVEN: dict[str, Make] = {
     "sage": partial(_plain, Sage(growth=1.5)),
+    "sage-default": partial(_plain, Sage()),
     "sage-batches": partial(_plain, Sage(growth=1.3, max_batch=7, min_batch=3, max_replicates=4)),
     "sage-unknown-sigma": partial(_plain, Sage(growth=1.5)),
     "rage-tight": rage("tight"),

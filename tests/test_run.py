@@ -53,3 +53,9 @@ def test_items_that_never_differ_end_with_the_budget() -> None:
     result = identify()
     assert (result.item, result.status) == (None, "budget exhausted")
     assert result.measurements <= 100
+
+
+@pytest.mark.parametrize("algorithm", [pw.Sage(growth=2.0), pw.Rage("tight"), pw.XYStatic(growth=2.0)])
+def test_an_exact_tie_ends_without_an_answer(algorithm: Any) -> None:
+    table = pw.simulate(PROBLEM, [1.0, 1.0], algorithm, pw.BestItem(1e-6), runs=2)
+    assert table.mean("measurements") >= 2**45

@@ -81,6 +81,10 @@ def identify(
         )
 
 
+FOREVER = 2**45
+"""Measurements that nobody makes: a simulation of an exact tie, which has no end, ends here."""
+
+
 def loop(
     problem: Problem,
     goal: BestItem,
@@ -99,8 +103,8 @@ def loop(
     history: list[Round] = []
     rounds, status = 0, "identified"
     while (answer := algorithm.answer(problem, goal, state)) is None:
-        counts = algorithm.ask(problem, goal, state, stream(rounds))
-        if budget is not None and data.n + int(counts.sum()) > budget:
+        counts = algorithm.ask(problem, goal, state, stream(rounds)) if data.n < FOREVER else None
+        if counts is None or (budget is not None and data.n + int(counts.sum()) > budget):
             status = "budget exhausted"
             break
         measurements = observe(counts, rounds)

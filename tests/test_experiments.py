@@ -151,7 +151,8 @@ def test_traps_are_what_they_say(name: str) -> None:
     trap = audit.TRAPS[name]
     problem, theta = trap.draw()
     pw.LinearEnvironment(problem, theta, trap.noise)
-    assert pw.hardness(problem, theta, tol=1e-2).psi < 500
+    psi = pw.hardness(problem, theta, tol=1e-2).psi
+    assert 2000 < psi < 10_000 if name == "hairline" else psi < 500  # one is decided late, the others soon
     ratio = problem.n_probes / problem.n_items
     assert {"few probes": ratio <= 0.01, "many probes": ratio >= 100}.get(name, True)
 

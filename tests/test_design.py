@@ -15,7 +15,7 @@ from scipy.spatial.distance import pdist
 
 from probewise import instances
 from probewise.coordinates import coordinates
-from probewise.design import Pairs, explicit, optimal_design, pairs, points, star
+from probewise.design import Pairs, explicit, optimal_design, pairs, points, remembering, star
 from probewise.design.solvers import conic, interior
 from probewise.errors import InvalidDesign, NotIdentifiable
 
@@ -373,6 +373,50 @@ def test_a_singular_optimum_where_the_variances_prove_nothing():
         assert design.support.tolist() == [0]
 
 
+# ---- a design to begin from ----
+
+
+@given(seed=seeds, share=st.sampled_from([0.0, 0.01, 0.2, 1.0]), d=st.integers(2, 6), rank=st.integers(2, 6))
+@settings(max_examples=20)
+def test_every_start_ends_in_a_certified_design(seed, share, d, rank):
+    rng = np.random.default_rng(seed)
+    span = rng.standard_normal((min(d, rank), d))
+    X, Z = rng.standard_normal((350, span.shape[0])) @ span, rng.standard_normal((60, span.shape[0])) @ span
+    directions = star(Z, 0, rng.uniform(0.1, 1.0, 60))
+    cost = rng.uniform(0.5, 2.0, 350)
+    fresh = optimal_design(X, directions, cost=cost, tol=1e-4)
+    warm = optimal_design(X, directions, cost=cost, tol=1e-4, start=rng.random(350) < share)
+    again = optimal_design(X, directions, cost=cost, tol=1e-4, start=fresh.weights)
+    for design in (fresh, warm, again):
+        assert design.converged
+        assert fresh.lower <= design.value * (1 + 1e-12)
+
+
+def test_a_start_near_the_optimum_keeps_the_problems_small(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, Z = rng.standard_normal((1000, 12)), rng.standard_normal((300, 12))
+    last = optimal_design(X, star(Z, 0, rng.uniform(0.5, 1.0, 300)), tol=0.03)
+    directions = star(Z, 0, rng.uniform(0.5, 1.0, 300))
+    solve, sizes = interior.solve, []
+
+    def counted(probes, rows, *, tol):
+        sizes.append(probes.shape[0])
+        return solve(probes, rows, tol=tol)
+
+    monkeypatch.setattr(interior, "solve", counted)
+    optimal_design(X, directions, tol=0.03)
+    fresh, sizes[:] = max(sizes), []
+    optimal_design(X, directions, tol=0.03, start=last.weights)
+    assert max(sizes) < 0.7 * fresh
+
+
+def test_few_probes_are_all_begun_with():
+    rng = np.random.default_rng(1)
+    X, directions = rng.standard_normal((100, 8)), points(rng.standard_normal((50, 8)))
+    with remembering():
+        assert optimal_design(X, directions, start=np.arange(100) < 3) is optimal_design(X, directions)
+
+
 # ---- the object and the errors ----
 
 
@@ -397,6 +441,7 @@ def test_what_a_design_tells():
         ({"cost": [1.0, 2.0]}, r"cost must be positive and finite, one number per probe \(3\)"),
         ({"cost": [1.0, 0.0, 1.0]}, "cost must be positive"),
         ({"cost": [1.0, np.inf, 1.0]}, "cost must be positive and finite"),
+        ({"start": [0, 2]}, r"start must have one weight per probe, expected shape \(3,\), got \(2,\)"),
     ],
 )
 def test_wrong_options(options, message):

@@ -9,7 +9,7 @@ from scipy.integrate import quad
 import probewise as pw
 from probewise.algorithms.sage import coarse
 from probewise.confidence import log_evidence, log_wealth
-from probewise.design import remembering
+from probewise.design import remembering, working_set
 from probewise.run import loop
 from probewise.simulation import LinearEnvironment
 
@@ -199,6 +199,26 @@ def test_planning_is_left_to_ask(monkeypatch):
     monkeypatch.setattr("probewise.algorithms.planning.plan", None)
     state = algorithm.tell(problem, goal, state, measurements)
     assert algorithm.standing(problem, goal, state).leader is not None
+
+
+def test_a_design_begins_with_the_probes_of_the_last_round(monkeypatch):
+    problem, theta = pw.instances.sphere(300, 4, seed=1)
+    environment, rng = LinearEnvironment(problem, theta), np.random.default_rng(0)
+    algorithm, goal, starts = pw.Sage(), pw.BestItem(), []
+    solve = working_set.solve
+
+    def noted(probes, directions, *, tol, start):
+        starts.append(start)
+        return solve(probes, directions, tol=tol, start=start)
+
+    monkeypatch.setattr(working_set, "solve", noted)
+    state, counts = algorithm.init(problem, goal), None
+    for _ in range(4):
+        last, starts[:] = counts, []
+        counts = algorithm.ask(problem, goal, state, rng)
+        assert len(starts) == 1
+        assert starts[0] is None if last is None else starts[0].tolist() == np.flatnonzero(last).tolist()
+        state = algorithm.tell(problem, goal, state, environment.draw(counts, rng))
 
 
 def test_units_of_precision_do_not_feel_a_common_offset():

@@ -40,6 +40,8 @@ class Knowledge:
     """For the first and the second item z: what all rounds say of z - z' for the items z' alive; empty at first."""
     eased: dict[int, Array] = field(default_factory=dict)
     """(k,) for each item z that was bet on: log of how much more bets for z have made if epsilon counts for z."""
+    last: NDArray[np.bool_] | None = None
+    """(n,): which probes the last round measured; the next design begins with them."""
     open: OpenRound | None = None
     """The round under way, if it takes several batches."""
 
@@ -56,7 +58,8 @@ class Knowledge:
         If other rounds came after it had begun, bets on it are those of the knowledge ``since`` its beginning.
         """
         pool = self.pool.plus(least_squares(problem.probes, measurements, sigma=problem.sigma))
-        now = replace(self, data=self.data + measurements, pool=pool)._settled(problem, goal, since or self)
+        now = replace(self, data=self.data + measurements, pool=pool, last=measurements.count > 0)
+        now = now._settled(problem, goal, since or self)
         theta = least_squares(problem.probes, now.data, sigma=problem.sigma).theta
         now = now._of(np.argsort(-(problem.items[now.alive] @ theta), kind="stable"))
         if now.open is None:  # with part of another round seen but not counted, the wealth is not the whole truth

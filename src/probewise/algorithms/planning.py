@@ -39,19 +39,21 @@ def plan(
     tol: float,
     solver: Solver = "certified",
     among: NDArray[np.bool_] | None = None,
+    start: NDArray[np.bool_] | None = None,
 ) -> Plan:
     """The design of least cost for ``directions``, on all probes or ``among`` (n,) some of them.
 
     "frank-wolfe" is the authors' code: up to 4999 steps, stopped by a clock, with the value before the last step,
-    which is close to that of the weights but no bound on it.
+    which is close to that of the weights but no bound on it. ``start`` (n,) marks the probes of a similar design.
     """
     if among is not None and not among.all():
-        part = _certified(problem.scaled_probes[among], directions, problem.cost[among], tol)
+        begin = None if start is None else start[among]
+        part = _certified(problem.scaled_probes[among], directions, problem.cost[among], tol, begin)
         weights = np.zeros(problem.n_probes)
         weights[among] = part.weights
         return Plan(weights, part.rho)
     if solver == "certified":
-        return _certified(problem.scaled_probes, directions, problem.cost, tol)
+        return _certified(problem.scaled_probes, directions, problem.cost, tol, start)
     # shares of the cost: probes x_i/√c_i at unit cost, as in optimal_design
     space = coordinates(problem.scaled_probes / problem.cost[:, None] ** 0.5)
     trace = _frank_wolfe(space.probes, directions.mapped(space.transform), iterations=_AUTHORS_ITERATIONS)
@@ -60,25 +62,32 @@ def plan(
     return Plan(weights, trace.last_value / float(problem.cost @ weights))
 
 
-def _certified(probes: Array, directions: Directions, cost: Array, tol: float) -> Plan:
-    design = optimal_design(probes, directions, cost=cost, tol=tol)
+def _certified(probes: Array, directions: Directions, cost: Array, tol: float, start: NDArray[np.bool_] | None) -> Plan:
+    design = optimal_design(probes, directions, cost=cost, tol=tol, start=start)
     weights = reduce_support(probes, design.weights, cost=cost)
     # value = (cost·w) max_y y'A(w)⁻¹y is the same for both, whatever their scale
     return Plan(weights, design.value / float(cost @ weights))
 
 
 def allocated(
-    problem: Problem, directions: Directions, n: int, room: Array, *, tol: float, replicates: int = 1
+    problem: Problem,
+    directions: Directions,
+    n: int,
+    room: Array,
+    *,
+    tol: float,
+    replicates: int = 1,
+    start: NDArray[np.bool_] | None = None,
 ) -> Counts:
     """(n_probes,): ``n`` measurements by the design of least cost, none of a probe beyond its ``room`` (n_probes,).
 
     What a probe has no room for goes to the others, by the best design among them; fewer than ``n``, or none at all,
-    where these cannot determine the directions. Where there is room, ``replicates`` at a time.
+    where these cannot determine the directions. Where there is room, ``replicates`` at a time. ``start``: see ``plan``.
     """
     counts = np.zeros(problem.n_probes, dtype=np.int64)
     while (left := n - int(counts.sum())) > 0 and (free := counts < room).any():
         try:
-            weights = plan(problem, directions, tol=tol, among=free).weights
+            weights = plan(problem, directions, tol=tol, among=free, start=start).weights
         except NotIdentifiable:
             break
         more = replicates * _rounded(problem, weights, -(-left // replicates))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -80,14 +81,14 @@ class Sage(Algorithm[Knowledge]):
         """The next batch of the open round, or of a new one, by the design for what is least known."""
         start = state if state.open is None else state.open.since
         came = np.zeros_like(state.data.count) if state.open is None else state.open.data.count
-        directions, room = self._directions(problem, goal, start), problem.stock - state.data.count
-        least, replicates = self.min_batch or 1, 1 if problem.sigma_known else 2
+        room, least, replicates = problem.stock - state.data.count, self.min_batch or 1, 1 if problem.sigma_known else 2
         wanted = max(self._size(start.data.n, start.prior), int(came.sum()) + least)
-        whole = allocated(problem, directions, wanted, room, tol=self.tol, replicates=replicates)
+        share = partial(allocated, problem, self._directions(problem, goal, start), tol=self.tol, start=start.last)
+        whole = share(wanted, room, replicates=replicates)
         counts = self.limits.batch(whole, came)
         if counts.sum() < least:
             left = np.minimum(room - came - counts, (self.max_replicates or np.inf) - counts)
-            counts = counts + allocated(problem, directions, least - int(counts.sum()), left, tol=self.tol)
+            counts = counts + share(least - int(counts.sum()), left)
         check_stock(problem, start.alive, np.maximum(whole, came + counts), room)
         return counts
 
@@ -140,7 +141,7 @@ class Sage(Algorithm[Knowledge]):
         if not state.collected or not math.isfinite(state.noise(problem, goal)):
             return None
         rng = np.random.default_rng(_SEED)
-        weights = plan(problem, self._directions(problem, goal, state), tol=self.tol).weights
+        weights = plan(problem, self._directions(problem, goal, state), tol=self.tol, start=state.last).weights
         sizes = rounds_to_come(state.data.n, lambda n: self._size(n, state.prior))
         whitener = unit_whitener(problem, weights)
         done = race(problem, goal, state, rng, sigma).rounds(whitener, sizes, sigma, rng)

@@ -19,6 +19,8 @@ _FORGETFUL = 30
 """Rounds in which idle probes and directions are dropped if a bound has improved; later the sets only grow."""
 _NEARLY = 0.98
 """Share of the target above which the exact search collects directions: those that the next design would make long."""
+_FIRST = 400
+"""Probes to begin with, if that is neither few nor many for their dimension: a Newton step may take their cube."""
 _CONIC_SIZE = 20_000
 """Largest number of cones that is handed to the conic solver when the interior-point method falls short."""
 
@@ -35,19 +37,33 @@ class Outcome:
     """Small problems solved."""
 
 
-def solve(probes: Array, directions: Directions, *, tol: float) -> Outcome:
+def first_probes(r: int) -> int:
+    """How many probes of dimension ``r`` the first working set has, if nothing is known of the design."""
+    return int(np.clip(_FIRST, 4 * _batch(r), 16 * _batch(r)))
+
+
+def _batch(r: int) -> int:
+    return max(10, 3 * r)
+
+
+def solve(probes: Array, directions: Directions, *, tol: float, start: Labels | None = None) -> Outcome:
     """Minimise max_y y'A(w)⁻¹y over weights on ``probes`` (n, r), which have full rank, to relative gap ``tol``.
 
     Each round solves the problem on the working sets and prices both sides. Probes: those whose x'A⁻¹MA⁻¹x exceeds
     that of the ones in the set. Directions: those longer than the ones in the set, under the new design or, where
     that is no better than the best design so far, half-way between the two, which steadies the search. Directions
-    are looked for quickly in every round, and exactly before the end.
+    are looked for quickly in every round, and exactly before the end. The first probes are those in ``start``, or
+    those that a rough design for the average direction likes best.
     """
     n, r = probes.shape
-    batch = max(10, 3 * r)
+    batch = _batch(r)
     basis = qr(probes.T, mode="r", pivoting=True)[1][:r].astype(np.int64)
-    first = _average_design(probes, directions.moment())
-    chosen = np.union1d(basis, np.argsort(-first, kind="stable")[: 16 * batch])
+    if start is None:
+        first = _average_design(probes, directions.moment())
+        chosen = np.union1d(basis, np.argsort(-first, kind="stable")[: first_probes(r)])
+    else:
+        chosen = np.union1d(basis, start)
+        first = np.bincount(chosen, minlength=n) / chosen.size
     labels = directions.mapped(_whitener(probes * np.sqrt(first)[:, None])).seek(0.0, 4 * batch, basis[:0])[0]
     inner_tol, lower = 0.2, 0.0
     best: _DirectionPrices | None = None

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from probewise.coordinates import Array
 from probewise.design import pairs
 from probewise.design.criterion import contains
+from probewise.design.farthest import square_norms
 from probewise.estimate import Estimate
 
 _BLOCK = 1_000_000
@@ -30,7 +31,7 @@ def beaten(items: Array, scores: Array, width: float) -> NDArray[np.bool_]:
     """
     order = np.argsort(-scores, kind="stable")
     points, values = items[order], scores[order]
-    lengths = np.einsum("ij,ij->i", points, points)
+    lengths = square_norms(points)
     lost = np.zeros(values.size, dtype=bool)
     low = 0
     while low < values.size:

@@ -12,6 +12,7 @@ from scipy import linalg
 
 from probewise.coordinates import Array, Coordinates, coordinates
 from probewise.design.criterion import Directions, contains
+from probewise.design.farthest import square_norms
 from probewise.errors import InvalidDesign, InvalidMeasurements, NotIdentifiable
 from probewise.measurements import Measurements, SumOfSquares, per_probe
 
@@ -66,7 +67,7 @@ class Estimate:
         outside. Without it, |y|.
         """
         rows = _rows(directions, self.theta.size)
-        return np.where(self.measured.is_inside(rows, magnitudes), _squares(rows @ self.whitener), np.inf)
+        return np.where(self.measured.is_inside(rows, magnitudes), square_norms(rows @ self.whitener), np.inf)
 
     def largest_variance(self, directions: Directions) -> float:
         """The largest y'V⁻¹y over a set of directions, infinite if one of them lies outside range(V)."""
@@ -188,7 +189,7 @@ class RidgeEstimate:
 
     def norm2(self, directions: ArrayLike) -> Array:
         """(k,): y'(V + ηI)⁻¹y for rows y (k, d)."""
-        return _squares(_rows(directions, self.theta.size) @ self.whitener)
+        return square_norms(_rows(directions, self.theta.size) @ self.whitener)
 
     def largest_norm2(self, directions: Directions) -> float:
         """The largest y'(V + ηI)⁻¹y over a set of directions."""
@@ -309,11 +310,6 @@ def _rows(directions: ArrayLike, dimension: int) -> Array:
     if rows.ndim != 2 or rows.shape[1] != dimension:
         raise InvalidDesign(f"rows must be a table with {dimension} columns, got shape {rows.shape}.")
     return rows
-
-
-def _squares(rows: Array) -> Array:
-    squares: Array = np.einsum("ij,ij->i", rows, rows)
-    return squares
 
 
 def _checked(probes: ArrayLike, measurements: Measurements, sigma: ArrayLike) -> tuple[Array, Array, Array]:

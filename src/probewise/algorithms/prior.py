@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from probewise.algorithms.planning import plan, unit_whitener
 from probewise.coordinates import Array
 from probewise.design import pairs
+from probewise.design.farthest import square_norms
 from probewise.problem import Problem
 
 Items = NDArray[np.int64]
@@ -39,5 +40,4 @@ class Prior:
 
     def unit(self, problem: Problem, leader: int, rivals: Items) -> Array:
         """(k,): the precision 1/v₁ of (leader - rival)'θ̂ in the first round."""
-        rows = (problem.items[leader] - problem.items[rivals]) @ self.whitener
-        return np.asarray(1.0 / np.einsum("ij,ij->i", rows, rows))
+        return 1.0 / square_norms((problem.items[leader] - problem.items[rivals]) @ self.whitener)

@@ -13,6 +13,7 @@ from scipy import linalg
 from probewise.algorithms.base import Algorithm, Counts
 from probewise.confidence import Evidence, StarUnion, Threshold, require, spent
 from probewise.coordinates import Array
+from probewise.design.farthest import square_norms
 from probewise.design.memory import remembered
 from probewise.elimination import eliminated
 from probewise.errors import InvalidAlgorithm
@@ -196,7 +197,7 @@ def greedy(probes: Array, items: Array, resolution: int, stop: Stop, *, each: in
 def _long(items: Array, inverse: Array, share: float) -> tuple[Array, float]:
     """(k, r): the differences y of items whose y'V⁻¹y is at least a ``share`` of the largest; and that limit."""
     white = (items - items.mean(axis=0)) @ np.linalg.cholesky(inverse)
-    squares = np.einsum("ij,ij->i", white, white)
+    squares = square_norms(white)
     table = np.triu(squares[:, None] + squares - 2.0 * white @ white.T, 1)
     limit = share * float(table.max())
     first, second = np.nonzero(table >= limit)

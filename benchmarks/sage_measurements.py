@@ -4,10 +4,11 @@ For each instance: mean measurements with standard error, the ratio to 2ψ*·kl(
 *confidence*, the information of the weakest comparison at the stop over kl(δ, 1 - δ), what being sure costs at the true
 gaps, and *design*, measurements over those that the oracle's design needs for that information, what not knowing θ
 costs. Goals at δ = 0.05: at most a quarter of the authors' RAGE, at most half of their XY-Oracle, a geometric mean of
-the ratios of at most 2.8. Exit code 1 if one is missed. Where each run draws its own instance, theirs were others:
-there the package's own RAGE and XY-Oracle, in the variant "code" that reproduces their figures, run on the same
-instances, and the mean over runs of Sage's share of their measurements is compared (a ratio of means would be that of
-the rarest instance: one in fifty of many_arms(1000) takes 10⁹). --rivals runs the package's other algorithms beside it.
+the ratios of at most 2.8 over all instances. Exit code 1 if one is missed. Where each run draws its own instance,
+theirs were others: there the package's own RAGE and XY-Oracle, in the variant "code" that reproduces their figures, run
+on the same instances, and the mean over runs of Sage's share of their measurements is compared (a ratio of means would
+be that of the rarest instance: one in fifty of many_arms(1000) takes 10⁹). --rivals runs the package's other
+algorithms beside it.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ MORE = {
     "one of 30": Case(lambda run: (pw.Problem(np.eye(30)), 0.5 * np.eye(30)[0])),
     "random 200 x 20": Case(lambda run: scattered(200, 20, 5, run)),
 }
+ALL = {**CASES, **MORE}
 RIVALS: dict[str, pw.Algorithm[Any]] = {
     "RAGE (tight)": pw.Rage("tight"),
     "XY-Adaptive": pw.XYAdaptive(threshold=PairsUnion()),
@@ -128,7 +130,7 @@ def identified(problem: pw.Problem, theta: Any, psi: float, delta: float, seed: 
 def cases(names: list[str], runs: int, delta: float) -> dict[str, list[Run]]:
     out: dict[str, list[Run]] = {}
     for name in names:
-        case, found = {**CASES, **MORE}[name], []
+        case, found = ALL[name], []
         psi: float | None = None
         with remembering():
             for run in range(runs):
@@ -155,7 +157,7 @@ def cases(names: list[str], runs: int, delta: float) -> dict[str, list[Run]]:
 
 def rivals(name: str, runs: int) -> None:
     """How many times as many measurements as Sage each rival needs, run by run on the same instance."""
-    case = {**CASES, **MORE}[name]
+    case = ALL[name]
     drawn = [case.draw(run) for run in range(runs)]
     sage = np.array([needed(*instance, pw.Sage(), run) for run, instance in enumerate(drawn)])
     print(f"  {'Sage':<18}{sage.mean():>14,.0f} measurements")
@@ -184,7 +186,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--delta", type=float, action="append", help="may be repeated; default 0.2, 0.05, 0.01, 1e-4")
-    parser.add_argument("--instance", action="append", choices=[*CASES, *MORE], help="may be repeated; default all")
+    parser.add_argument("--instance", action="append", choices=list(ALL), help="may be repeated; default all")
     parser.add_argument("--more", action="store_true", help="instances on which the authors' code was not run")
     parser.add_argument("--rivals", type=int, default=0, metavar="RUNS", help="runs of the other algorithms")
     options = parser.parse_args()
@@ -199,7 +201,8 @@ def main() -> int:
         print(f"  geometric mean of the ratios {mean:.2f}")
         if delta == 0.05:
             shares = [np.mean(runs, axis=0)[-2:] for runs in found.values()]
-            good = mean <= 2.8 and all(rage <= 0.25 and oracle <= 0.5 for rage, oracle in shares)
+            good = all(rage <= 0.25 and oracle <= 0.5 for rage, oracle in shares)
+            good = good and (mean <= 2.8 or set(names) != set(CASES))
     for name in names if options.rivals else []:
         print(f"\n{name}, δ = 0.05: times as many measurements as Sage, geometric mean of {options.rivals} runs")
         rivals(name, options.rivals)

@@ -15,11 +15,27 @@ import numpy as np
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LIMIT = 512
-"""Results kept at most; the oldest goes first."""
+LIMIT = 64_000_000
+"""Bytes of results kept at most; the oldest go first."""
 
-_known: ContextVar[dict[bytes, Any] | None] = ContextVar("known", default=None)
-_kept: dict[bytes, Any] = {}
+
+class Memory:
+    """Results by the fingerprints of what they were made from."""
+
+    def __init__(self) -> None:
+        self.results: dict[bytes, Any] = {}
+        self.size = 0
+
+    def keep(self, key: bytes, result: Any) -> None:
+        """Add a result, and forget the oldest if they are too many."""
+        self.results[key] = result
+        self.size += size(result)
+        while self.size > LIMIT:
+            self.size -= size(self.results.pop(next(iter(self.results))))
+
+
+_known: ContextVar[Memory | None] = ContextVar("known", default=None)
+_kept = Memory()
 
 
 @contextmanager
@@ -29,7 +45,7 @@ def remembering(*, keep: bool = False) -> Iterator[None]:
     With ``keep``, what one block remembers is there for the next: for workers, which get their work in pieces.
     """
     known = _known.get()
-    token = _known.set((_kept if keep else {}) if known is None else known)
+    token = _known.set((_kept if keep else Memory()) if known is None else known)
     try:
         yield
     finally:
@@ -45,12 +61,12 @@ def remembered(function: Callable[P, T]) -> Callable[P, T]:
         if known is None:
             return function(*args, **kwargs)
         key = digest(function.__qualname__, args, sorted(kwargs.items()))
-        if key not in known:
-            if len(known) >= LIMIT:
-                del known[next(iter(known))]
-            known[key] = function(*args, **kwargs)
-        found: T = known[key]
-        return found
+        if key in known.results:
+            found: T = known.results[key]
+            return found
+        result = function(*args, **kwargs)
+        known.keep(key, result)
+        return result
 
     return looked_up
 
@@ -60,6 +76,15 @@ def digest(*values: Any) -> bytes:
     state = hashlib.blake2b(digest_size=16)
     _feed(state, values)
     return state.digest()
+
+
+def size(value: Any) -> int:
+    """About how many bytes numbers, arrays, and lists and dataclasses of them take."""
+    if isinstance(value, np.ndarray):
+        return 200 + value.nbytes
+    if is_dataclass(value):
+        value = [getattr(value, field.name) for field in fields(value)]
+    return 100 + sum(map(size, value)) if isinstance(value, list | tuple) else 100
 
 
 def _feed(state: hashlib.blake2b, value: Any) -> None:

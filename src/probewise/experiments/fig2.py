@@ -15,7 +15,7 @@ SETTINGS = Sweep(
     instance=lambda n, seed: instances.many_arms(n, seed, spread=0.09),
     sizes=(100, 300, 1_000, 3_000, 10_000, 30_000),
     curves=(
-        Curve("Sage", methods.sage, runs=10),
+        Curve("Sage", methods.sage),
         Curve("XY-Oracle (tight)", methods.best_oracle),
         Curve("XY-Oracle", methods.oracle()),
         Curve("RAGE (tight)", methods.rage("tight")),

@@ -221,6 +221,16 @@ def test_a_design_begins_with_the_probes_of_the_last_round(monkeypatch):
         state = algorithm.tell(problem, goal, state, environment.draw(counts, rng))
 
 
+def test_starts_go_with_stock_and_costs():
+    rng = np.random.default_rng(0)
+    probes, items, theta = rng.standard_normal((400, 4)), rng.standard_normal((30, 4)), rng.standard_normal(4)
+    problem = pw.Problem(probes, items, stock=np.full(400, 2), cost=rng.uniform(0.5, 3.0, 400))
+    environment = LinearEnvironment(problem, theta, seed=3)
+    result = pw.identify(problem, measure=environment.measure, seed=1)
+    assert result.item == environment.best
+    assert sum(each.counts for each in result.history).max() == 2
+
+
 def test_units_of_precision_do_not_feel_a_common_offset():
     items = np.array([[1e9, 0.0], [1e9 + 1e-6, 0.0], [1e9, 1e-6]])
     near = pw.Problem(np.eye(2), items - items[0])

@@ -225,7 +225,7 @@ def test_starts_go_with_stock_and_costs():
     rng = np.random.default_rng(0)
     probes, items, theta = rng.standard_normal((400, 4)), rng.standard_normal((30, 4)), rng.standard_normal(4)
     problem = pw.Problem(probes, items, stock=np.full(400, 2), cost=rng.uniform(0.5, 3.0, 400))
-    environment = LinearEnvironment(problem, theta, seed=3)
+    environment = LinearEnvironment(problem, 3.0 * theta, seed=3)
     result = pw.identify(problem, measure=environment.measure, seed=1)
     assert result.item == environment.best
     assert sum(each.counts for each in result.history).max() == 2

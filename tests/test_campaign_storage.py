@@ -265,20 +265,6 @@ def test_a_record_that_was_changed_is_noticed(tmp_path: Path) -> None:
         pw.Campaign.open(path)
 
 
-def test_a_half_line_is_taken_off(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    campaign = create(path)
-    whole = path.read_bytes()
-    path.write_bytes(whole + b'{"seq":2,"kind":"no')
-    assert len(pw.Campaign.open(path).records) == 1
-    campaign.note("after the crash")
-    assert path.read_bytes().startswith(whole)
-    assert len(pw.Campaign.open(path).records) == 2
-    path.write_bytes(whole[:20])  # the crash came while the campaign was created
-    create(path)
-    assert len(pw.Campaign.open(path).records) == 1
-
-
 def test_a_reader_does_not_wait_for_a_writer(tmp_path: Path) -> None:
     path = tmp_path / "a.campaign"
     campaign = create(path)

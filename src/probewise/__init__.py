@@ -64,6 +64,7 @@ _WHERE = {
     "InvalidRows": "errors",
     "StorageConflict": "errors",
     "StorageUnavailable": "errors",
+    "TornJournal": "errors",
     "DataUnavailable": "errors",
 }
 """Public name -> module that defines it; loaded when used, so that importing the package costs nothing."""
@@ -125,6 +126,7 @@ if TYPE_CHECKING:
     from probewise.errors import ProbewiseError as ProbewiseError
     from probewise.errors import StorageConflict as StorageConflict
     from probewise.errors import StorageUnavailable as StorageUnavailable
+    from probewise.errors import TornJournal as TornJournal
     from probewise.estimate import Estimate as Estimate
     from probewise.estimate import Pooled as Pooled
     from probewise.estimate import least_squares as least_squares

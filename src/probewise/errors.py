@@ -59,3 +59,7 @@ class StorageConflict(ProbewiseError, RuntimeError):
 
 class StorageUnavailable(ProbewiseError, OSError):
     """A file stayed locked, or a server does not answer."""
+
+
+class TornJournal(UserWarning):
+    """The end of a journal is no record: a write that a crash cut short, or a file that was cut."""

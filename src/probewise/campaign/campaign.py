@@ -14,16 +14,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from probewise.algorithms import Algorithm, Sage
-from probewise.campaign import entry
+from probewise.campaign import entry, journal
 from probewise.campaign.charter import Charter, limits
 from probewise.campaign.ledger import OPEN, VOIDED, Ledger, Place, row_id, stocked
+from probewise.campaign.lines import Lines
 from probewise.campaign.records import Record
 from probewise.campaign.replay import Trail, replay
 from probewise.campaign.rows import Rows, all_rows, no_rows, open_rows, own_columns
 from probewise.campaign.status import Status, status
 from probewise.campaign.storage import Storage, storage_at
 from probewise.campaign.told import Proposal, Told, recorded, unplanned
-from probewise.errors import InvalidCampaign, InvalidRows, StorageConflict
+from probewise.errors import InvalidCampaign, InvalidRows, StorageConflict, StorageUnavailable
 from probewise.estimate import least_squares
 from probewise.goal import BestItem
 from probewise.problem import Problem
@@ -80,7 +81,7 @@ class Campaign:
         )
         first = Record.new("created", charter.to_json(), author=author or _user(), after=None)
         try:
-            store.append(first.line, after=0)
+            journal.write(store, first)
         except StorageConflict:
             raise InvalidCampaign(f"{store.name} holds a campaign already; open it, or choose another name.") from None
         return cls(store, first, author=author)
@@ -89,11 +90,12 @@ class Campaign:
     def open(cls, path: str | Path | Storage, *, author: str | None = None) -> Campaign:
         """Go on with a campaign; its records are read and checked against their digests."""
         store = storage_at(path)
-        lines = store.read()
-        if not lines:
+        records = journal.unread(store, None)
+        first = next(records, None)
+        if first is None:
             raise InvalidCampaign(f"there is no campaign in {store.name}; create one, or check the name.")
-        campaign = cls(store, Record.read(lines[0], after=None), author=author)
-        campaign._take(lines[1:])
+        campaign = cls(store, first, author=author)
+        campaign._take(records)
         return campaign
 
     def __repr__(self) -> str:
@@ -102,7 +104,7 @@ class Campaign:
     @property
     def ledger(self) -> Ledger:
         """All that the records say, after reading what others have written."""
-        self._take(self._store.read(self._ledger.last.seq))
+        self._take(journal.unread(self._store, self._ledger.last))
         return self._ledger
 
     @property
@@ -256,11 +258,7 @@ class Campaign:
         """Write every row with its outcome and state (.csv), or the journal (.jsonl, which opens as a campaign)."""
         path = Path(path)
         if path.suffix.casefold() == ".jsonl":
-            copy = storage_at(path)
-            if copy.read():
-                raise InvalidCampaign(f"{path} holds a campaign already; choose another name for the copy.")
-            for record in self.records:
-                copy.append(record.line, after=record.seq - 1)
+            Lines(path).begin(record.line for record in self.records)
             return
         columns = all_rows(self.ledger.charter, self._ledger.sheets)
         with path.open("w", newline="", encoding="utf-8") as file:
@@ -268,9 +266,8 @@ class Campaign:
             writer.writerow(columns)
             writer.writerows(zip(*columns.values(), strict=True))
 
-    def _take(self, lines: Iterable[str]) -> None:
-        for line in lines:
-            record = Record.read(line, after=self._ledger.last)
+    def _take(self, records: Iterable[Record]) -> None:
+        for record in records:
             self._ledger = self._ledger.after(record)
             self._records.append(record)
 
@@ -282,11 +279,12 @@ class Campaign:
             if proposal is None:
                 return False
             record = Record.new(*proposal, author=self._author, after=ledger.last)
+            ledger.after(record)  # what cannot be read back is not written
             try:
-                self._store.append(record.line, after=ledger.last.seq)
+                journal.write(self._store, record)
             except StorageConflict:
                 continue
-            self._take([record.line])
+            self._take([record])
             return True
         raise StorageConflict(f"{self._store.name} was changed by others {_TRIES} times in a row; try again.")
 
@@ -329,8 +327,11 @@ class Campaign:
         """Whether anything was written, and what that did to the answer and to the items that were ruled out."""
         before = self._stand()
         written = self._write(propose)
-        self._settle()
-        now = self._stand()
+        try:
+            self._settle()
+            now = self._stand()
+        except StorageUnavailable as error:
+            raise StorageUnavailable(f"this is recorded, but not what it does to the answer: {error}") from None
         certified = now.declared is None or now == before or self.status().item is not None
         return written, _news(before, now, self._ledger.charter, certified=certified)
 

@@ -57,11 +57,17 @@ class Record:
     @classmethod
     def new(cls, kind: str, body: dict[str, Any], *, author: str, after: Record | None) -> Record:
         """The record that comes after another one, or the first."""
+        if not isinstance(author, str):
+            raise InvalidCampaign(f"an author is a name in text, got {author!r}; nothing was written.")
         seq = 1 if after is None else after.seq + 1
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
         fields = {"seq": seq, "time": time, "author": author, "version": VERSION, "form": FORM}
         text = json.dumps({**fields, "kind": kind, "body": body}, **_PLAIN)
-        digest = _digest(text, _START if after is None else after.digest)
+        try:
+            digest = _digest(text, _START if after is None else after.digest)
+        except UnicodeEncodeError as error:
+            bad = ascii(error.object[max(error.start - 10, 0) : error.end + 10])
+            raise InvalidCampaign(f"{bad} holds bytes that are no UTF-8 text; nothing was written.") from None
         return cls(seq, kind, body, time, author, VERSION, digest, f'{text[:-1]},"digest":"{digest}"}}')
 
     @classmethod

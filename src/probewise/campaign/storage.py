@@ -34,9 +34,10 @@ class Storage(abc.ABC):
 
     @abc.abstractmethod
     def append(self, line: str, *, after: int) -> None:
-        """Store line number after + 1, wholly or not at all; once this returns, it survives a crash.
+        """Store line number after + 1, a JSON object; once this returns, it survives a crash.
 
-        StorageConflict if somebody else has stored that line already.
+        StorageConflict if somebody else has stored that line already, or one before it is missing. If it raises, the
+        line is not stored, unless the message says that this is not known.
         """
 
 
@@ -67,8 +68,10 @@ def conflict(name: str, after: int, found: int) -> StorageConflict:
     return StorageConflict(f"{name} has {found} records, expected {after}; read the others and try again.")
 
 
-def check_schema(found: int, name: str) -> int:
-    """The schema of a file; a newer one than this version writes is refused."""
+def check_schema(found: object, name: str) -> int:
+    """The schema of a file; refused if there never was one of that number, or if it is newer than this version."""
+    if isinstance(found, bool) or not isinstance(found, int) or found < 1:
+        raise InvalidCampaign(f"{name} names the schema {found!r:.40}, which never was; take the last back-up.")
     if found > SCHEMA:
         raise InvalidCampaign(
             f"{name} has schema {found}, and probewise {VERSION} knows schemas up to {SCHEMA}; "

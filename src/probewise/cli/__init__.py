@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 import sys
+import warnings
 from importlib import import_module
-from typing import Any, NoReturn, final
+from typing import Any, NoReturn, TextIO, final
 
 import click
 
 from probewise import __version__
-from probewise.errors import ProbewiseError
+from probewise.errors import ProbewiseError, TornJournal
 
 SECTIONS = {
     "To begin": ("example", "example-measure", "demo"),
@@ -38,7 +39,9 @@ class Skin(click.Group):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="replace")  # a console that lacks a letter still gets the numbers
         try:
-            code = click.Group.main(self, *args, **{**extra, "standalone_mode": False})
+            with warnings.catch_warnings():
+                warnings.showwarning = _warned
+                code = click.Group.main(self, *args, **{**extra, "standalone_mode": False})
         except click.Abort:
             _fail("interrupted.", INTERRUPTED)
         except click.UsageError as error:
@@ -63,6 +66,19 @@ class Skin(click.Group):
                 formatter.write_dl(
                     [(name.ljust(widest), self.commands[name].get_short_help_str(100)) for name in names]
                 )
+
+
+def _warned(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """A sentence of the package, or what Python says of a warning that is not ours."""
+    other = warnings.formatwarning(message, category, filename, lineno, line)
+    click.echo(f"Warning: {message}" if issubclass(category, TornJournal) else other, err=True)
 
 
 def _fail(sentence: str, code: int = BAD_INPUT) -> NoReturn:

@@ -440,9 +440,19 @@ def test_identify_promises_what_is_proved(folder: Path, options: str, sentence: 
 
 def test_missing_matplotlib_is_a_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    for line in (f"design {COMMON} --plot design.png", "demo"):
-        assert "pictures need matplotlib; install probewise[plot]" in refused(line)
-    ok("demo --no-picture")
+    assert "pictures need matplotlib; install probewise[plot]" in refused(f"design {COMMON} --plot design.png")
+
+
+def test_the_demo_does_without_matplotlib_and_says_so(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    said = " ".join(ok("demo").stdout.split())
+    assert "Found: e1, the best item with confidence 95%" in said
+    assert "No picture was drawn, because matplotlib is missing; install probewise[plot] to get it." in said
+    assert not (folder / "demo").exists()
+    result = run("demo --json")
+    assert json.loads(result.stdout)["pictures"] == []
+    assert "install probewise[plot]" in result.stderr
+    assert "No picture" not in ok("demo --no-picture").stdout
 
 
 def test_an_interrupt_is_a_sentence(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -288,6 +288,21 @@ def test_rows_of_the_laboratorys_own(folder: Path) -> None:
     assert read("status lab.campaign")["rounds"] == 2
 
 
+def test_a_round_has_one_number_everywhere(folder: Path) -> None:
+    ok(f"new plain.campaign {TABLES} --seed 0")
+    rows = len(read("ask plain.campaign")["rows"])
+    said("tell plain.campaign - --off-plan", "probe,outcome\nhot,3\nboth,5\n")
+    now, out = read("status plain.campaign"), said("status plain.campaign")
+    assert (now["rounds"], now["waiting"], now["waiting_round"]) == (1, rows, 1)
+    assert f"Round 1 waits for {rows} of its {rows} rows" in now["sentence"]
+    assert re.search(rf"waiting for +{rows} +rows of round 1 ", out)
+    assert re.search(r"measured +2 +in 1 round,", out)
+    pw.Campaign.open("plain.campaign").report("plain.html")
+    assert f"Round 1 waits for {rows} rows" in Path("plain.html").read_text()
+    result = pw.Campaign.open("plain.campaign").result()
+    assert (result.rounds, len(result.history), result.measurements) == (1, 1, 2)
+
+
 def test_an_answer_within_epsilon_is_not_called_the_best(folder: Path) -> None:
     ok(f"new near.jsonl {TABLES} --epsilon 5 --seed 0")
     out = ""

@@ -40,6 +40,16 @@ def test_units_of_outcomes_do_not_matter(name: str) -> None:
     check_scale(functools.partial(informed, name))
 
 
+@pytest.mark.parametrize("name", [name for name in ALGORITHMS if name != "xy-oracle"])
+def test_an_answer_within_epsilon_does_not_rule_out_its_equals(name: str) -> None:
+    problem, theta, goal = pw.Problem(np.eye(3), sigma=0.7), np.array([1.0, 1.0, -1.0]), pw.BestItem(0.1, 0.5)
+    algorithm, laboratory = informed(name, problem, theta), pw.LinearEnvironment(problem, theta, seed=0)
+    seen: list[Any] = []
+    pw.identify(problem, goal, algorithm=algorithm, measure=laboratory.measure, seed=0, progress=seen.append)
+    assert {0, 1} <= set(seen[-1].standing.remaining.tolist())
+    assert (seen[-1].standing.leader, seen[-1].standing.progress) == (seen[-1].answer, 1.0)
+
+
 def test_names_are_those_of_the_registry() -> None:
     assert {name: algorithm.name for name, algorithm in ALGORITHMS.items()} == {name: name for name in ALGORITHMS}
 
@@ -103,6 +113,51 @@ class Measuring(Uniform):
         return dataclasses.replace(Uniform.init(self, problem, goal), winner=None)
 
 
+@dataclasses.dataclass(frozen=True)
+class Undecided(Uniform):
+    def standing(self, problem: Any, goal: Any, state: Any) -> Any:
+        return dataclasses.replace(Uniform.standing(self, problem, goal, state), remaining=np.arange(problem.n_items))
+
+
+@dataclasses.dataclass(frozen=True)
+class Hasty(Uniform):
+    def standing(self, problem: Any, goal: Any, state: Any) -> Any:
+        return dataclasses.replace(Uniform.standing(self, problem, goal, state), remaining=np.array([0, 2]))
+
+
+@dataclasses.dataclass(frozen=True)
+class Contrary(Uniform):
+    def standing(self, problem: Any, goal: Any, state: Any) -> Any:
+        now = Uniform.standing(self, problem, goal, state)
+        return now if state.winner is None else dataclasses.replace(now, leader=None)
+
+
+@dataclasses.dataclass(frozen=True)
+class Boastful(Uniform):
+    def standing(self, problem: Any, goal: Any, state: Any) -> Any:
+        return dataclasses.replace(Uniform.standing(self, problem, goal, state), progress=1.5)
+
+
+@dataclasses.dataclass(frozen=True)
+class Doubled(Uniform):
+    def standing(self, problem: Any, goal: Any, state: Any) -> Any:
+        now = Uniform.standing(self, problem, goal, state)
+        return dataclasses.replace(now, remaining=np.repeat(now.remaining, 2))
+
+
+@dataclasses.dataclass(frozen=True)
+class Aside(Uniform):
+    def standing(self, problem: Any, goal: Any, state: Any) -> Any:
+        now = Uniform.standing(self, problem, goal, state)
+        return now if state.check != 1 else dataclasses.replace(now, leader=0, remaining=np.array([1, 2]))
+
+
+@dataclasses.dataclass(frozen=True)
+class Names(Uniform):
+    def standing(self, problem: Any, goal: Any, state: Any) -> Any:
+        return dataclasses.replace(Uniform.standing(self, problem, goal, state), remaining=["a", "b"])
+
+
 BROKEN: dict[type[Algorithm[Any]], str] = {
     Fractions: "int64 counts",
     Negative: "at least 0",
@@ -112,6 +167,13 @@ BROKEN: dict[type[Algorithm[Any]], str] = {
     Forgetful: "same seed and the same outcomes",
     Impure: "changed the state it was given",
     Measuring: "a single item must be the answer at once, got None",
+    Undecided: r"an answer rules out all other items, got \[0 1 2 3\] left",
+    Hasty: r"item 1 was the answer in the end, but had been ruled out, with \[0 2\] left",
+    Contrary: r"the answer 1 must lead, with progress 1, got \(None, 1.0\)",
+    Boastful: "progress must lie between 0 and 1, or be None, got 1.5",
+    Doubled: "remaining must name each item once",
+    Aside: r"the leader must be among the items left, \[1 2\], got 0",
+    Names: "remaining must be int64 numbers of items",
 }
 
 

@@ -36,7 +36,8 @@ def explored(problem: pw.Problem, theta: Any, candidate: int, goal: pw.BestItem,
 def acceptance(problem: pw.Problem, theta: Any, state: Any, goal: pw.BestItem, runs: int) -> float:
     environment = pw.LinearEnvironment(problem, theta)
     rounds = [environment.draw(state.counts, np.random.default_rng(seed)) for seed in range(runs)]
-    return float(np.mean([ExploreVerify()._accepted(problem, goal, state, measurements) for measurements in rounds]))
+    left = [ExploreVerify()._accepted(problem, goal, state, measurements) for measurements in rounds]
+    return float(np.mean([items is not None for items in left]))
 
 
 def test_settings_that_cannot_work_are_refused() -> None:

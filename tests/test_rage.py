@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -174,3 +175,19 @@ def test_it_is_far_below_static_and_near_the_oracle() -> None:
         )
         assert rage < static / 2
         assert rage < 4 * oracle
+
+
+def test_items_ruled_out_are_those_that_a_campaign_counts(tmp_path: Path) -> None:
+    items = np.random.default_rng(0).normal(size=(12, 3))
+    problem, theta = pw.Problem(np.eye(3), items, sigma=0.5), np.array([0.2, -0.2, 0.1])
+    campaign = pw.Campaign.create(tmp_path / "lab.jsonl", problem, pw.BestItem(0.1), Rage(), seed=0)
+    laboratory, seen = pw.LinearEnvironment(problem, theta, seed=1), []
+    while len(rows := campaign.ask()):
+        campaign.tell(rows.filled(laboratory.measure(np.array([int(name) for name in rows["probe"]]))))
+        state, status = campaign.trail.state, campaign.status()
+        assert status.remaining == tuple(problem.item_names[i] for i in state.survivors)
+        assert status.leader == problem.item_names[state.survivors[np.argmax(state.scores)]]
+        if state.survivors.size > 1:
+            assert f"{12 - state.survivors.size} of 12 items are ruled out" in status.sentence
+        seen.append(state.survivors.size)
+    assert any(1 < size < 12 for size in seen)

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from probewise.algorithms.base import Algorithm, Counts
+from probewise.algorithms.base import Algorithm, Counts, Standing
 from probewise.coordinates import Array, coordinates
 from probewise.design import optimal_design, points, reduce_support
 from probewise.errors import InvalidAlgorithm
@@ -166,6 +166,12 @@ class ALBA(Algorithm[_Phase]):
     def answer(self, problem: Problem, goal: BestItem, state: _Phase) -> int | None:
         """The leader, once no survivor can be ahead of it by more than epsilon."""
         return state.leader if state.slack <= goal.epsilon else None
+
+    def standing(self, problem: Problem, goal: BestItem, state: _Phase) -> Standing:
+        """The survivors, and the leader of the last step."""
+        done = self.answer(problem, goal, state) is not None
+        begun = done or state.slack < math.inf
+        return Standing(state.survivors, state.leader if begun else None, 1.0 if done else None)
 
     def _planned(self, problem: Problem, goal: BestItem, phase: _Phase) -> _Phase:
         """The next call once few enough are left, and a design for the survivors."""

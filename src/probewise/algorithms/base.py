@@ -1,4 +1,4 @@
-"""What an algorithm is: four pure methods on a frozen dataclass that holds settings only."""
+"""What an algorithm is: five pure methods on a frozen dataclass that holds settings only."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Standing:
     """How far an algorithm has come, for those who watch."""
 
     remaining: NDArray[np.int64]
-    """Items that may still be recommended."""
+    """(k,): numbers of the items that are not ruled out, ascending."""
     leader: int | None
     """The one in front, if the algorithm has a view."""
     progress: float | None
@@ -84,6 +84,10 @@ class Algorithm(abc.ABC, Generic[S]):
     def answer(self, problem: Problem, goal: BestItem, state: S) -> int | None:
         """The item to recommend, or None while undecided."""
 
+    @abc.abstractmethod
+    def standing(self, problem: Problem, goal: BestItem, state: S) -> Standing:
+        """How far it has come: the items not ruled out, who leads, and the progress if it can say."""
+
     def take(self, problem: Problem, goal: BestItem, state: S, measurements: Measurements) -> S:
         """The state after a round that somebody else planned; by default as after any other."""
         return self.tell(problem, goal, state, measurements)
@@ -95,12 +99,6 @@ class Algorithm(abc.ABC, Generic[S]):
     def conclude(self, problem: Problem, goal: BestItem, state: S) -> S:
         """The state if no more batches come of the round that is under way."""
         return state
-
-    def standing(self, problem: Problem, goal: BestItem, state: S) -> Standing:
-        """How far it has come; by default it says only whether there is an answer."""
-        answer = self.answer(problem, goal, state)
-        left = np.arange(problem.n_items) if answer is None else np.array([answer])
-        return Standing(left, answer, None if answer is None else 1.0)
 
     def forecast(self, problem: Problem, goal: BestItem, state: S) -> Forecast | None:
         """What is left to do, a pure function of the state; None if the algorithm cannot say."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from probewise.algorithms.base import Algorithm, Counts
+from probewise.algorithms.base import Algorithm, Counts, Standing
 from probewise.algorithms.g_static import GStatic
 from probewise.algorithms.planning import plan
 from probewise.algorithms.rage import Rage
@@ -39,7 +40,13 @@ class _Attempt:
     candidate: int
     counts: Counts | None
     """The plan of the verification."""
-    verified: bool
+    left: NDArray[np.int64] | None
+    """Once the candidate is verified: it, and the items within epsilon that it does not beat outright."""
+
+    @property
+    def verified(self) -> bool:
+        """Whether fresh data have proved the candidate."""
+        return self.left is not None
 
 
 @dataclass(frozen=True)
@@ -87,9 +94,8 @@ class ExploreVerify(Algorithm[_Attempt]):
     def tell(self, problem: Problem, goal: BestItem, state: _Attempt, measurements: Measurements) -> _Attempt:
         """To the explorer until it answers; then accept or reject its candidate."""
         if state.counts is not None:
-            if self._accepted(problem, goal, state, measurements):
-                return replace(state, verified=True)
-            return self._begun(problem, goal, state.attempt + 1)
+            left = self._accepted(problem, goal, state, measurements)
+            return self._begun(problem, goal, state.attempt + 1) if left is None else replace(state, left=left)
         explorer, level = self._explorer(goal)
         inner = explorer.tell(problem, level, state.inner, measurements)
         found = explorer.answer(problem, level, inner)
@@ -98,7 +104,15 @@ class ExploreVerify(Algorithm[_Attempt]):
 
     def answer(self, problem: Problem, goal: BestItem, state: _Attempt) -> int | None:
         """The candidate, once verified."""
-        return state.candidate if state.verified else None
+        return None if state.left is None else state.candidate
+
+    def standing(self, problem: Problem, goal: BestItem, state: _Attempt) -> Standing:
+        """All items until one is verified: what the exploration rules out it may rule out wrongly."""
+        if state.left is not None:
+            return Standing(state.left, state.candidate, 1.0)
+        explorer, level = self._explorer(goal)
+        seen = explorer.standing(problem, level, state.inner).leader
+        return Standing(np.arange(problem.n_items), seen if state.counts is None else state.candidate, None)
 
     def _explorer(self, goal: BestItem) -> tuple[Algorithm[Any], BestItem]:
         return EXPLORERS[self.explore](), BestItem(self.kappa, goal.epsilon)
@@ -107,7 +121,8 @@ class ExploreVerify(Algorithm[_Attempt]):
         """Attempt l before its first measurement; a single item needs none."""
         explorer, level = self._explorer(goal)
         inner = explorer.init(problem, level)
-        return _Attempt(attempt, inner, Measurements.empty(problem.n_probes), 0, None, problem.n_items == 1)
+        left = np.zeros(1, dtype=np.int64) if problem.n_items == 1 else None
+        return _Attempt(attempt, inner, Measurements.empty(problem.n_probes), 0, None, left)
 
     def _planned(self, problem: Problem, goal: BestItem, state: _Attempt) -> _Attempt:
         """The design for the gaps Δ̃ seen, and N = 2ψ̃(√log(1/δ_l) + √log((|Z| - 1)/κ))²: a width, and its power."""
@@ -124,15 +139,18 @@ class ExploreVerify(Algorithm[_Attempt]):
         n = max(math.ceil(wanted), sufficient_measurements(_ROUNDING, support=support, dimension=rank))
         return replace(state, counts=round_design(weights, n, probes=problem.scaled_probes).counts)
 
-    def _accepted(self, problem: Problem, goal: BestItem, state: _Attempt, measurements: Measurements) -> bool:
-        """Whether the candidate beats every other item on the fresh data.
+    def _accepted(
+        self, problem: Problem, goal: BestItem, state: _Attempt, measurements: Measurements
+    ) -> NDArray[np.int64] | None:
+        """The items left if the candidate beats every other one on the fresh data, up to epsilon; None if not.
 
         No union bound: a wrong candidate must in particular beat the best item, and that is one comparison.
         """
         fit = least_squares(problem.probes, measurements, sigma=problem.sigma)
-        differences, sizes = (np.delete(part, state.candidate, axis=0) for part in _compared(problem, state))
-        widths = np.sqrt(2.0 * _log(goal, state) * fit.variance(differences, sizes))
-        return bool(np.all(fit.mean(differences) + goal.epsilon > widths))
+        differences, sizes = _compared(problem, state)
+        sure = fit.mean(differences) - np.sqrt(2.0 * _log(goal, state) * fit.variance(differences, sizes))
+        beaten, own = sure > 0.0, np.arange(problem.n_items) == state.candidate
+        return np.flatnonzero(~beaten | own) if bool(np.all((sure > -goal.epsilon) | own)) else None
 
 
 def _compared(problem: Problem, state: _Attempt) -> tuple[Array, Array]:

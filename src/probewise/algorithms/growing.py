@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from probewise.algorithms.base import Algorithm, Counts
+from probewise.algorithms.base import Algorithm, Counts, Standing
 from probewise.algorithms.planning import Solver, check_solver, plan
 from probewise.confidence import Evidence, StarUnion, Threshold, require
 from probewise.coordinates import Array
@@ -37,15 +38,26 @@ class Growing:
     """All measurements."""
     winner: int | None
     """The item that passed a check."""
+    leader: int | None = None
+    """The item that was checked last."""
+    left: NDArray[np.int64] | None = None
+    """Once there is a winner: it, and the items within epsilon that it does not beat outright."""
 
     @classmethod
     def start(cls, problem: Problem, weights: Array) -> Growing:
         """Before the first measurement; a single item has won already."""
-        return cls(weights, 0, Measurements.empty(problem.n_probes), 0 if problem.n_items == 1 else None)
+        only = (0, 0, np.zeros(1, dtype=np.int64)) if problem.n_items == 1 else (None, None, None)
+        return cls(weights, 0, Measurements.empty(problem.n_probes), *only)
 
     def told(self, measurements: Measurements) -> Growing:
         """After one more round, not yet checked."""
         return replace(self, check=self.check + 1, data=self.data + measurements)
+
+    def standing(self, n_items: int) -> Standing:
+        """All items until one has passed: one that fails a check may pass a later one."""
+        if self.left is None:
+            return Standing(np.arange(n_items), self.leader, None)
+        return Standing(self.left, self.winner, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -124,6 +136,10 @@ class Static(Algorithm[Growing]):
         """The item that has passed."""
         return state.winner
 
+    def standing(self, problem: Problem, goal: BestItem, state: Growing) -> Standing:
+        """All items until one has passed."""
+        return state.standing(problem.n_items)
+
     def _next(self, state: Growing) -> int:
         """Number of the next check: 1, 2, 3, … or, in the authors' loop, 1, 3, 5, …"""
         return state.check + (2 if self.variant == "code" and state.check else 1)
@@ -155,8 +171,11 @@ def checked(
     """The state after a check of the leader, or of a candidate known beforehand."""
     fit = least_squares(problem.probes, state.data, sigma=problem.sigma)
     chosen = int(np.argmax(problem.items @ fit.theta)) if candidate is None else candidate
-    width = threshold.width(evidence(problem, goal, state))
-    return replace(state, winner=winner(problem, fit, chosen, width, goal.epsilon))
+    sure = surely_ahead(problem, fit, chosen, threshold.width(evidence(problem, goal, state)))
+    if not (sure > -goal.epsilon).all():
+        return replace(state, leader=chosen)
+    own = np.arange(problem.n_items) == chosen
+    return replace(state, leader=chosen, winner=chosen, left=np.flatnonzero(~(sure > 0.0) | own))
 
 
 def evidence(problem: Problem, goal: BestItem, state: Growing) -> Evidence:
@@ -173,10 +192,10 @@ def evidence(problem: Problem, goal: BestItem, state: Growing) -> Evidence:
     )
 
 
-def winner(problem: Problem, fit: Estimate, candidate: int, width: float, epsilon: float) -> int | None:
-    """The candidate, if it beats every other item by more than the width of the comparison less epsilon."""
-    rivals = np.delete(np.arange(problem.n_items), candidate)
-    differences = problem.items[candidate] - problem.items[rivals]
-    sizes = np.abs(problem.items[candidate]) + np.abs(problem.items[rivals])
-    lead = fit.mean(differences) + epsilon
-    return candidate if bool(np.all(lead > width * np.sqrt(fit.variance(differences, sizes)))) else None
+def surely_ahead(problem: Problem, fit: Estimate, candidate: int, width: float) -> Array:
+    """(m,): by how much the candidate is ahead of each item at least: the lead less its width; infinite for itself."""
+    differences = problem.items[candidate] - problem.items
+    sizes = np.abs(problem.items[candidate]) + np.abs(problem.items)
+    out = fit.mean(differences) - width * np.sqrt(fit.variance(differences, sizes))
+    out[candidate] = math.inf
+    return np.asarray(out)

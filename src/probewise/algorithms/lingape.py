@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy import linalg
 
-from probewise.algorithms.base import Algorithm, Counts
+from probewise.algorithms.base import Algorithm, Counts, Standing
 from probewise.algorithms.shares import TIE, shares, spanner
 from probewise.confidence import Estimator, Evidence, SelfNormalised, Threshold, TrackAndStop, require
 from probewise.coordinates import Array
@@ -21,7 +21,7 @@ from probewise.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
-class Standing:
+class Comparison:
     """Between two measurements: the estimate, and which two items to compare next."""
 
     probes: Array
@@ -43,7 +43,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class LinGapE(Algorithm[Standing]):
+class LinGapE(Algorithm[Comparison]):
     """Gap-based exploration: stops when no item can exceed the leader by more than epsilon.
 
     With a ``norm_bound``, as published: ridge, and a threshold that knows the bound. Without one, least squares from
@@ -94,21 +94,21 @@ class LinGapE(Algorithm[Standing]):
         """As the threshold."""
         return self.threshold is None or self.threshold.proven
 
-    def init(self, problem: Problem, goal: BestItem) -> Standing:
+    def init(self, problem: Problem, goal: BestItem) -> Comparison:
         """V = ηI for ridge; for least squares, coordinates in which the first round gives V = I."""
         count = np.zeros(problem.n_probes, dtype=np.int64)
         if problem.n_items == 1:
-            return Standing(problem.scaled_probes, problem.items, self.threshold or TrackAndStop(), count, None)
+            return Comparison(problem.scaled_probes, problem.items, self.threshold or TrackAndStop(), count, None)
         if self.norm_bound is None:
             transform = _unit(problem.coordinates.probes, self._first(problem))
             probes, items = problem.coordinates.probes @ transform, problem.coordinates(problem.items) @ transform
-            return Standing(probes, items, self.threshold or TrackAndStop(), count, None)
+            return Comparison(probes, items, self.threshold or TrackAndStop(), count, None)
         fit = RankOne.start(self.penalty * np.eye(problem.dimension))
         threshold = self.threshold or SelfNormalised(union=True)
-        state = Standing(problem.scaled_probes, problem.items, threshold, count, fit)
+        state = Comparison(problem.scaled_probes, problem.items, threshold, count, fit)
         return self._compared(problem, goal, state) if self.initial == "none" else state
 
-    def ask(self, problem: Problem, goal: BestItem, state: Standing, rng: np.random.Generator) -> Counts:
+    def ask(self, problem: Problem, goal: BestItem, state: Comparison, rng: np.random.Generator) -> Counts:
         """The first round, then one measurement at a time."""
         if self.initial != "none" and not state.count.any():
             return self._first(problem)
@@ -116,7 +116,7 @@ class LinGapE(Algorithm[Standing]):
         counts[self._choice(problem, state)] = 1
         return counts
 
-    def tell(self, problem: Problem, goal: BestItem, state: Standing, measurements: Measurements) -> Standing:
+    def tell(self, problem: Problem, goal: BestItem, state: Comparison, measurements: Measurements) -> Comparison:
         """θ̂ and V with the new measurements, then the next comparison."""
         if problem.n_items == 1:
             return state
@@ -124,9 +124,20 @@ class LinGapE(Algorithm[Standing]):
         state = replace(state, count=state.count + measurements.count, fit=fit)
         return self._compared(problem, goal, state)
 
-    def answer(self, problem: Problem, goal: BestItem, state: Standing) -> int | None:
+    def answer(self, problem: Problem, goal: BestItem, state: Comparison) -> int | None:
         """The leader, once B <= epsilon."""
         return state.leader if problem.n_items == 1 or state.bound <= goal.epsilon else None
+
+    def standing(self, problem: Problem, goal: BestItem, state: Comparison) -> Standing:
+        """All items until the leader is the answer; then it and those within epsilon that it does not beat outright."""
+        answer, fit = self.answer(problem, goal, state), state.fit
+        if answer is None or fit is None:
+            leader = state.leader if state.count.any() else answer
+            return Standing(np.arange(problem.n_items), leader, None if answer is None else 1.0)
+        scores, width = state.items @ fit.theta, state.threshold.width(self._evidence(problem, goal, state))
+        bounds = scores - scores[answer] + width * _norms(fit, state.items, answer)
+        bounds[answer] = math.inf
+        return Standing(np.flatnonzero(bounds > 0.0), answer, 1.0)
 
     def _first(self, problem: Problem) -> Counts:
         """(n,): the first round."""
@@ -134,12 +145,12 @@ class LinGapE(Algorithm[Standing]):
             return np.ones(problem.n_probes, dtype=np.int64)
         return np.bincount(spanner(problem.coordinates.probes), minlength=problem.n_probes)
 
-    def _compared(self, problem: Problem, goal: BestItem, state: Standing) -> Standing:
+    def _compared(self, problem: Problem, goal: BestItem, state: Comparison) -> Comparison:
         """Leader, rival and B."""
         assert state.fit is not None
         scores = state.items @ state.fit.theta
         leader = first_largest(scores)
-        norms = np.sqrt(np.maximum(state.fit.norm2(state.items - state.items[leader]), 0.0))
+        norms = _norms(state.fit, state.items, leader)
         width = state.threshold.width(self._evidence(problem, goal, state))
         if math.isinf(width):  # too early to decide: the rival in the limit of a large width
             norms[leader] = -math.inf
@@ -148,7 +159,7 @@ class LinGapE(Algorithm[Standing]):
         bounds[leader] = -math.inf
         return replace(state, leader=leader, rival=first_largest(bounds), bound=float(bounds.max()))
 
-    def _evidence(self, problem: Problem, goal: BestItem, state: Standing) -> Evidence:
+    def _evidence(self, problem: Problem, goal: BestItem, state: Comparison) -> Evidence:
         assert state.fit is not None
         n, r = int(state.count.sum()), state.items.shape[1]
         known = Evidence(goal.delta, max(n, 1), problem.n_items - 1, problem.n_items, n, problem.coordinates.rank)
@@ -162,7 +173,7 @@ class LinGapE(Algorithm[Standing]):
             largest_probe=float(np.linalg.norm(state.probes, axis=1).max()),
         )
 
-    def _choice(self, problem: Problem, state: Standing) -> int:
+    def _choice(self, problem: Problem, state: Comparison) -> int:
         """The probe to measure next for the comparison of leader and rival."""
         if self.selection == "ratio":
             support, share = shares(problem, state.leader, state.rival)
@@ -170,6 +181,11 @@ class LinGapE(Algorithm[Standing]):
         assert state.fit is not None
         direction = state.items[state.leader] - state.items[state.rival]
         return first_largest(state.fit.gain(state.probes, direction[None])[:, 0] / problem.cost)
+
+
+def _norms(fit: RankOne, items: Array, leader: int) -> Array:
+    """(m,): ‖z - z_leader‖ in the norm of V⁻¹."""
+    return np.sqrt(np.maximum(fit.norm2(items - items[leader]), 0.0))
 
 
 def first_largest(values: Array) -> int:
@@ -187,7 +203,7 @@ def _unit(probes: Array, counts: Counts) -> Array:
     return math.sqrt(1.0 + TIE) * linalg.solve_triangular(root, np.eye(len(root)), lower=True).T
 
 
-def _told(state: Standing, count: Counts, mean: Array) -> RankOne:
+def _told(state: Comparison, count: Counts, mean: Array) -> RankOne:
     """The estimate with ``count`` (n,) more measurements of each probe, of ``mean`` (n,) in units of the noise."""
     asked = np.flatnonzero(count)
     rows, weight, outcome = state.probes[asked], count[asked], mean[asked]

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from probewise.algorithms.base import Algorithm, Counts
+from probewise.algorithms.base import Algorithm, Counts, Standing
 from probewise.algorithms.planning import Solver, check_solver, plan
 from probewise.confidence import spent
 from probewise.coordinates import Array
@@ -98,6 +98,12 @@ class Rage(Algorithm[_Phase]):
         if state.survivors.size > 1 and state.width > goal.epsilon:
             return None
         return int(state.survivors[0 if state.scores is None else np.argmax(state.scores)])
+
+    def standing(self, problem: Problem, goal: BestItem, state: _Phase) -> Standing:
+        """The survivors, and the one that the last round puts first."""
+        leader = None if state.scores is None else int(state.survivors[np.argmax(state.scores)])
+        answer = self.answer(problem, goal, state)
+        return Standing(state.survivors, leader if answer is None else answer, None if answer is None else 1.0)
 
     def _planned(self, problem: Problem, goal: BestItem, phase: _Phase) -> _Phase:
         """λ_t, ρ_t and N_t for the survivors."""

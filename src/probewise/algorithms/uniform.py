@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from probewise.algorithms.base import Algorithm, Counts
+from probewise.algorithms.base import Algorithm, Counts, Standing
 from probewise.algorithms.growing import Growing, checked, grown
 from probewise.confidence import StarUnion, Threshold, require
 from probewise.errors import InvalidAlgorithm
@@ -43,8 +43,7 @@ class Uniform(Algorithm[Growing]):
     def init(self, problem: Problem, goal: BestItem) -> Growing:
         """Equal weights."""
         weights = np.full(problem.n_probes, 1.0 / problem.n_probes)
-        only = 0 if problem.n_items == 1 else None
-        return Growing(weights, 0, Measurements.empty(problem.n_probes), only)
+        return Growing.start(problem, weights)
 
     def ask(self, problem: Problem, goal: BestItem, state: Growing, rng: np.random.Generator) -> Counts:
         """What brings the total to the next check."""
@@ -57,3 +56,7 @@ class Uniform(Algorithm[Growing]):
     def answer(self, problem: Problem, goal: BestItem, state: Growing) -> int | None:
         """The leader, once it has passed."""
         return state.winner
+
+    def standing(self, problem: Problem, goal: BestItem, state: Growing) -> Standing:
+        """All items until one has passed."""
+        return state.standing(problem.n_items)

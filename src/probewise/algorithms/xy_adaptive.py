@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from probewise.algorithms.base import Algorithm, Counts
+from probewise.algorithms.base import Algorithm, Counts, Standing
 from probewise.confidence import Evidence, StarUnion, Threshold, require, spent
 from probewise.coordinates import Array
 from probewise.design.farthest import square_norms
@@ -149,6 +149,12 @@ class XYAdaptive(Algorithm[_Phase]):
         if state.survivors.size == 1:
             return int(state.survivors[0])
         return state.leader if state.width <= goal.epsilon else None
+
+    def standing(self, problem: Problem, goal: BestItem, state: _Phase) -> Standing:
+        """The survivors, and the leader of the last phase; with ``reset``, items that were ruled out may return."""
+        answer = self.answer(problem, goal, state)
+        leader = state.leader if state.j > 1 else None
+        return Standing(state.survivors, leader if answer is None else answer, None if answer is None else 1.0)
 
     def _planned(self, problem: Problem, phase: _Phase, stop: Stop, spread: float = 0.0) -> _Phase:
         """The phase with its counts, of which ``spread`` go to a basis of the probes."""

@@ -242,7 +242,8 @@ class Campaign:
         standing = self.status()
         ledger, problem, data = self._ledger, self.problem, self._ledger.measured
         n = problem.n_probes
-        rounds = tuple(Round(np.bincount(sheet.probes, minlength=n), sheet.measurements(n)) for sheet in ledger.sheets)
+        counted = [sheet for sheet in ledger.sheets if not sheet.empty]
+        rounds = tuple(Round(np.bincount(sheet.probes, minlength=n), sheet.measurements(n)) for sheet in counted)
         theta = least_squares(problem.probes, data, sigma=problem.sigma).theta
         item = None if standing.item is None else problem.item_names.index(standing.item)
         state = "identified" if item is not None else "undecided" if ledger.declared is None else "not certified"

@@ -81,7 +81,7 @@ def missing(view: View) -> str:
     status = view.status
     if view.declared:
         return ""
-    waiting = f"The current round waits for {plural(status.waiting, 'row')}. " if status.waiting else ""
+    waiting = f"Round {status.waiting_round} waits for {plural(status.waiting, 'row')}. " if status.waiting else ""
     if status.forecast is None:
         return waiting
     left = {name: float(status.forecast[name]) for name in ("measurements", "low", "high", "cost", "rounds")}

@@ -52,9 +52,11 @@ class Status:
     cost: float
     """What they cost."""
     rounds: int
-    """Rounds begun, those of the laboratory's own choice among them."""
+    """Rounds with outcomes that count, those of the laboratory's own choice among them."""
     waiting: int
     """Rows that were asked for and are waited for."""
+    waiting_round: int | None
+    """Number of the round that they are of, None if no round is waiting."""
     due: str | None
     """The day by which they are wanted, if one was named."""
     forecast: dict[str, float] | None
@@ -89,8 +91,9 @@ def status(ledger: Ledger, trail: Trail) -> Status:
         progress=standing.progress,
         measurements=data.n,
         cost=data.cost(problem.cost),
-        rounds=len(ledger.sheets),
+        rounds=sum(not sheet.empty for sheet in ledger.sheets),
         waiting=0 if waiting is None else int(np.count_nonzero(waiting.states == OPEN)),
+        waiting_round=None if waiting is None else waiting.number,
         due=None if waiting is None else waiting.due,
         forecast=None if forecast is None else asdict(forecast),
         warnings=(*_warnings(ledger, trail), *adequacy.warnings),

@@ -15,13 +15,14 @@ from probewise.cli.inputs import FILE, json_option
 from probewise.coordinates import Array
 
 DIMENSION, ANGLE, DELTA, SEED = 20, 0.1, 0.05, 1
+UNDRAWN = "No picture was drawn, because matplotlib is missing; install probewise[plot] to get it."
 
 
 @click.command()
 @click.option(
     "--out", type=FILE, default=Path("demo"), show_default=True, metavar="FOLDER", help="Where the picture goes."
 )
-@click.option("--no-picture", is_flag=True, help="Numbers only; needs no matplotlib.")
+@click.option("--no-picture", is_flag=True, help="Numbers only.")
 @json_option
 def command(out: Path, no_picture: bool, as_json: bool) -> None:
     """One problem of the paper from end to end, in a few seconds.
@@ -39,17 +40,16 @@ def command(out: Path, no_picture: bool, as_json: bool) -> None:
         static = pw.optimal_design(problem.scaled_probes, pw.pairs(problem.items))
         found = pw.hardness(problem, theta)
         need = (needs(problem, found, static.weights), needs(problem, found, found.design.weights))
-    pictures = [] if no_picture else [out / "transductive.png", out / "transductive.svg"]
-    if pictures:
-        from probewise import figures
-
+    pictures: list[Path] = []
+    if not no_picture:
         with output.working("Drawing", quiet=as_json):
-            out.mkdir(parents=True, exist_ok=True)
-            figures.save(figures.draw_demo(problem, found, static, need), *pictures)
+            pictures = _drawn(out, problem, found, static, need)
     bound = found.lower_bound(DELTA)
     # with the proportions of a design w, the proof of Theorem 1 gives 2ψ(w)·log(1/2.4δ)
     static_bound = 2.0 * float(need[0].max()) * math.log(1.0 / (2.4 * DELTA))
     if as_json:
+        if not pictures and not no_picture:
+            click.echo(UNDRAWN, err=True)
         output.print_json(
             {
                 "instance": "transductive",
@@ -74,6 +74,24 @@ def command(out: Path, no_picture: bool, as_json: bool) -> None:
         f"{static_bound / taken:.0f} times fewer than the least that the static design can do with."
     )
     output.written(*pictures)
+    if not pictures and not no_picture:
+        output.say(UNDRAWN)
+
+
+def _drawn(
+    out: Path, problem: pw.Problem, found: pw.Hardness, static: pw.Design, need: tuple[Array, Array]
+) -> list[Path]:
+    """The pictures that were written: none without matplotlib, which a plain installation does not bring."""
+    from probewise import figures
+
+    try:
+        figure = figures.draw_demo(problem, found, static, need)
+    except pw.MissingExtra:
+        return []
+    out.mkdir(parents=True, exist_ok=True)
+    pictures = [out / "transductive.png", out / "transductive.svg"]
+    figures.save(figure, *pictures)
+    return pictures
 
 
 def _search(problem: pw.Problem, theta: Array, *, quiet: bool) -> dict[str, Any]:

@@ -69,7 +69,7 @@ def _facts(campaign: Campaign, standing: Status) -> None:
     facts = [("measured", output.number(standing.measurements), f"{rounds}{price}")]
     if standing.waiting:
         due = f", due {standing.due}" if standing.due else ""
-        facts.append(("waiting for", output.number(standing.waiting), f"rows of round {standing.rounds}{due}"))
+        facts.append(("waiting for", output.number(standing.waiting), f"rows of round {standing.waiting_round}{due}"))
     ahead = standing.forecast
     if ahead is not None and standing.item is None and ahead["rounds"]:
         cost = f", cost {output.number(round(ahead['cost']))}" if costly else ""

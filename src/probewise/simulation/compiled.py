@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from probewise.algorithms.base import Algorithm
-from probewise.algorithms.lingape import LinGapE, Standing
+from probewise.algorithms.lingape import Comparison, LinGapE
 from probewise.algorithms.shares import shares
 from probewise.confidence import SelfNormalised, TrackAndStop
 from probewise.coordinates import Array
@@ -103,7 +103,7 @@ def _advanced(
     environment: LinearEnvironment,
     goal: BestItem,
     algorithm: LinGapE,
-    state: Standing,
+    state: Comparison,
     data: Measurements,
     rng: np.random.Generator,
     limit: float,
@@ -130,7 +130,7 @@ def _advanced(
 
 
 def _prepared(
-    environment: LinearEnvironment, goal: BestItem, algorithm: LinGapE, state: Standing, data: Measurements
+    environment: LinearEnvironment, goal: BestItem, algorithm: LinGapE, state: Comparison, data: Measurements
 ) -> tuple[Setting, Work, float]:
     """Arrays for the kernel, and the multiple of I by which the threshold's own matrix exceeds V."""
     from probewise.simulation.kernel import Setting, Work
@@ -181,7 +181,7 @@ def _prepared(
     return setting, work, penalty
 
 
-def _law(problem: Problem, goal: BestItem, algorithm: LinGapE, state: Standing) -> tuple[float, float, float, float]:
+def _law(problem: Problem, goal: BestItem, algorithm: LinGapE, state: Comparison) -> tuple[float, float, float, float]:
     """p, a, b, c such that the width of the state's threshold is √(a(b + log det(V + pI))) + c."""
     threshold, r = state.threshold, state.items.shape[1]
     if isinstance(threshold, TrackAndStop):

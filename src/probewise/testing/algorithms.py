@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from probewise.algorithms import ALGORITHMS, Algorithm
-from probewise.algorithms.base import Counts
+from probewise.algorithms.base import Counts, Standing
 from probewise.coordinates import Array
 from probewise.design import digest, remembering
 from probewise.errors import ProbewiseError
@@ -176,6 +176,23 @@ def goes_on_from_one_round(build: Build) -> None:
     _expect(_same(whole[1:], rest), "after a first round from a file it asked for other rounds than without the break")
 
 
+def says_where_it_stands(build: Build) -> None:
+    """Leader and answer are among the items left, nobody ruled out wins, and a sure answer leaves only itself."""
+    close = (Problem(np.eye(3)), np.array([1.0, 0.9, -1.0]))
+    for (problem, theta), epsilon in ((linear_bandit(), 0.0), (transductive(), 0.0), (close, 0.5)):
+        algorithm, goal = build(problem, theta), BestItem(epsilon=epsilon)
+        run, state = _run(algorithm, problem, theta, goal=goal), algorithm.init(problem, goal)
+        for _, measurements in run.rounds:
+            _check_standing(algorithm.standing(problem, goal, state), problem.n_items, run.answer, None)
+            state = algorithm.tell(problem, goal, state, measurements)
+        last = algorithm.standing(problem, goal, state)
+        _check_standing(last, problem.n_items, run.answer, run.answer)
+        _expect(
+            epsilon > 0 or last.remaining.size == 1,
+            f"without epsilon an answer rules out all other items, got {last.remaining} left",
+        )
+
+
 CHECKS: dict[str, Callable[[Build], None]] = {
     check.__name__: check
     for check in (
@@ -184,6 +201,7 @@ CHECKS: dict[str, Callable[[Build], None]] = {
         needs_nothing_for_one_item,
         settles_ties_within_epsilon,
         believes_the_data,
+        says_where_it_stands,
         is_deterministic,
         is_pure,
         replays,
@@ -228,6 +246,24 @@ def _check_counts(counts: Any, n: int) -> None:
     )
     _expect(bool((counts >= 0).all()), f"ask must return counts of at least 0, got {counts}")
     _expect(bool(counts.any()), "ask must ask for at least one measurement while there is no answer, got only zeros")
+
+
+def _check_standing(standing: Standing, n: int, end: int, answer: int | None) -> None:
+    """After some rounds of a run that ends with item ``end``; ``answer`` is what it answers now."""
+    left, leader, progress = standing.remaining, standing.leader, standing.progress
+    _expect(
+        isinstance(left, np.ndarray) and left.dtype == np.int64 and bool(np.isin(left, np.arange(n)).all()),
+        f"remaining must be int64 numbers of items, from 0 to {n - 1}, got {left!r}",
+    )
+    _expect(bool((np.diff(left) > 0).all()), f"remaining must name each item once, ascending, got {left}")
+    _expect(end in left, f"item {end} was the answer in the end, but had been ruled out, with {left} left")
+    _expect(leader is None or leader in left, f"the leader must be among the items left, {left}, got {leader}")
+    if answer is None:
+        possible = progress is None or 0 <= progress <= 1
+        _expect(possible, f"progress must lie between 0 and 1, or be None, got {progress}")
+        return
+    now = (leader, progress)
+    _expect(now == (answer, 1.0), f"the answer {answer} must lead, with progress 1, got {now}")
 
 
 def _expect(holds: bool, sentence: str) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from probewise.algorithms import Algorithm, Sage
 from probewise.campaign import entry, journal
+from probewise.campaign.bodies import COUNT
 from probewise.campaign.charter import Charter, limits
 from probewise.campaign.ledger import OPEN, VOIDED, Ledger, Place, row_id, stocked
 from probewise.campaign.lines import Lines
@@ -217,8 +218,8 @@ class Campaign:
         why = _said(reason, "a change of stock")
         if probe not in self.problem.probe_names:
             raise InvalidRows(f"there is no probe '{probe}'; check the name.")
-        if stock is not None and (isinstance(stock, bool) or not isinstance(stock, int) or stock < 0):
-            raise InvalidRows(f"stock must be a whole number of at least 0, or None, got {stock!r}.")
+        if stock is not None and not COUNT.fits(stock):
+            raise InvalidRows(f"stock must be a whole number of at least 0, or None, got {stock!r:.40}.")
 
         def propose(ledger: Ledger) -> Proposal:
             body = {"probe": probe, "stock": stock, "reason": why}

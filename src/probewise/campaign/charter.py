@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from probewise.algorithms import ALGORITHMS, Algorithm
+from probewise.campaign.bodies import NUMBER, several
 from probewise.confidence import THRESHOLDS, Threshold
 from probewise.design import digest
-from probewise.errors import InvalidCampaign
+from probewise.errors import InvalidCampaign, ProbewiseError
 from probewise.goal import BestItem
 from probewise.problem import Problem
 from probewise.run import check
@@ -110,14 +113,39 @@ def _encoded_algorithm(algorithm: Algorithm[Any]) -> dict[str, Any]:
 
 
 def _decoded_algorithm(data: Mapping[str, Any]) -> Algorithm[Any]:
-    settings = {name: _decoded(value) for name, value in data["settings"].items()}
     try:
-        return ALGORITHMS[data["name"]](**settings)
-    except (KeyError, TypeError) as error:
+        own = ALGORITHMS[data["name"]]
+        return own(**_settings(own, data["settings"]))
+    except ProbewiseError:
+        raise
+    except (KeyError, TypeError, ValueError) as error:
         raise InvalidCampaign(
-            f"this version of probewise does not know the algorithm '{data['name']}' with settings "
-            f"{', '.join(settings)} ({error}); install the version that created the campaign."
+            f"this version of probewise does not know the algorithm {data['name']!a:.40} with settings "
+            f"{', '.join(data['settings'])!a:.200} ({error!s:.200}); install the version that created the campaign."
         ) from None
+
+
+def _settings(own: type, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings as they were; each must be of the type that its field declares."""
+    hints = get_type_hints(own)
+    out = {name: _decoded(value) for name, value in given.items()}
+    for name, value in out.items():
+        if not _is(value, hints[name]):
+            raise ValueError(f"{name} cannot be {value!a:.40}")
+    return out
+
+
+def _is(value: Any, hint: Any) -> bool:
+    """Whether a setting is of a type: a number, a flag, one of some words, an object, or else a list of numbers."""
+    if get_origin(hint) is Literal:
+        return isinstance(value, str) and value in get_args(hint)
+    if hint is ArrayLike:
+        return several(NUMBER).fits(value)
+    if get_origin(hint) in (UnionType, Union):
+        return any(_is(value, part) for part in get_args(hint))
+    if hint is float:
+        return NUMBER.fits(value) or (type(value) is float and math.isinf(value))
+    return type(value) is int and -(2**63) <= value < 2**63 if hint is int else isinstance(value, hint)
 
 
 def _encoded(value: Any) -> Any:
@@ -132,8 +160,9 @@ def _encoded(value: Any) -> Any:
 
 
 def _decoded(value: Any) -> Any:
-    if isinstance(value, dict) and "float" in value:
+    if not isinstance(value, dict):
+        return value
+    if "float" in value:
         return float(value["float"])
-    if isinstance(value, dict):
-        return THRESHOLDS[value["threshold"]](**{name: part for name, part in value.items() if name != "threshold"})
-    return value
+    own = THRESHOLDS[value["threshold"]]
+    return own(**_settings(own, {name: part for name, part in value.items() if name != "threshold"}))

@@ -14,12 +14,16 @@ from numpy.typing import NDArray
 from probewise.campaign.charter import Charter
 from probewise.campaign.records import Record
 from probewise.coordinates import Array
-from probewise.errors import InvalidCampaign
+from probewise.errors import InvalidCampaign, ProbewiseError
 from probewise.measurements import Measurements
 from probewise.problem import Problem
+from probewise.run import check
 
 OPEN, RECORDED, VOIDED = 0, 1, 2
 """States of a row."""
+
+ANY_ROUNDS = frozenset({"sage"})
+"""Algorithms whose guarantee holds whoever plans a round."""
 
 Place = tuple[int, int]
 """Round and row, both from 1."""
@@ -121,8 +125,13 @@ class Ledger:
     def start(cls, record: Record) -> Ledger:
         """After the first record."""
         if record.kind != "created":
-            raise InvalidCampaign(f"a journal begins with a record 'created', got '{record.kind}'.")
-        charter = Charter.from_json(record.body)
+            raise record.fault(f"a journal begins with 'created', got '{record.kind}'")
+        try:
+            charter = Charter.from_json(record.body)
+        except InvalidCampaign:
+            raise
+        except ProbewiseError as error:
+            raise record.fault(str(error).rstrip(".")) from None
         return cls(charter, charter.problem, record)
 
     def after(self, record: Record) -> Ledger:
@@ -182,49 +191,92 @@ class Ledger:
         return replace(self, past=past, reasons={**self.reasons, **dict.fromkeys(places, reason)})
 
 
-def _places(ids: list[str]) -> list[Place]:
-    return [(int(round_), int(row)) for round_, row in (text[1:].split("-") for text in ids)]
+def _rows(ledger: Ledger, record: Record, ids: list[str], *states: int) -> list[Place]:
+    """The rows that ids name, each once; all of them must be in one of some states."""
+    places = [(int(round_), int(row)) for round_, row in (text[1:].split("-") for text in ids)]
+    for own, text in zip(places, ids, strict=True):
+        if not ledger.has(own):
+            raise record.fault(f"there is no row '{text}'")
+        if ledger.sheet(own[0]).states[own[1] - 1] not in states:
+            raise record.fault(f"row '{text}' cannot be {record.kind} as it stood")
+    if len(set(places)) < len(places):
+        raise record.fault("a row is named twice")
+    return places
+
+
+def _probes(ledger: Ledger, record: Record) -> NDArray[np.int64]:
+    """The probes of a new round."""
+    if record.body["round"] != len(ledger.sheets) + 1:
+        raise record.fault(f"round {record.body['round']} comes after round {len(ledger.sheets)}")
+    probes = np.array(record.body["probes"], dtype=np.int64)
+    if probes.max() >= (n := ledger.charter.problem.n_probes):
+        raise record.fault(f"there is no probe number {probes.max()} among {n}, which are numbered from 0")
+    return probes
+
+
+def _outcomes(ledger: Ledger, record: Record, outcomes: list[float], count: int) -> Array:
+    """One outcome for each row, in the range of the campaign."""
+    values = np.array(outcomes, dtype=np.float64)
+    if values.size != count:
+        raise record.fault(f"it has {values.size} outcomes of {count} rows")
+    low, high = ledger.charter.outcome_range
+    if not ((low <= values) & (values <= high)).all():
+        raise record.fault(f"an outcome lies outside the range of the campaign, {low:g} to {high:g}")
+    return values
 
 
 def _asked(ledger: Ledger, record: Record) -> Ledger:
-    probes = np.array(record.body["probes"], dtype=np.int64)
+    if ledger.waiting is not None:
+        raise record.fault(f"round {ledger.waiting.number} is not complete")
+    probes, body = _probes(ledger, record), record.body
     empty, states = np.full(probes.size, np.nan), np.zeros(probes.size, dtype=np.int8)
-    body = record.body
     sheet = Sheet(body["round"], probes, empty, states, True, ledger.problem, body["begins"], body["due"])
     return replace(ledger, sheets=(*ledger.sheets, sheet))
 
 
 def _recorded(ledger: Ledger, record: Record) -> Ledger:
-    return ledger.changed(_places(record.body["rows"]), np.array(record.body["outcomes"]), RECORDED)
+    places = _rows(ledger, record, record.body["rows"], OPEN)
+    return ledger.changed(places, _outcomes(ledger, record, record.body["outcomes"], len(places)), RECORDED)
 
 
 def _unplanned(ledger: Ledger, record: Record) -> Ledger:
-    probes = np.array(record.body["probes"], dtype=np.int64)
-    outcomes = np.array(record.body["outcomes"], dtype=np.float64)
-    sheet = Sheet(
-        record.body["round"], probes, outcomes, np.full(probes.size, RECORDED, dtype=np.int8), False, ledger.problem
-    )
+    if ledger.charter.algorithm.name not in ANY_ROUNDS:
+        raise record.fault(f"'{ledger.charter.algorithm.name}' takes no rounds of the laboratory's own")
+    probes = _probes(ledger, record)
+    outcomes = _outcomes(ledger, record, record.body["outcomes"], probes.size)
+    states = np.full(probes.size, RECORDED, dtype=np.int8)
+    sheet = Sheet(record.body["round"], probes, outcomes, states, False, ledger.problem)
     return replace(ledger, sheets=(*ledger.sheets, sheet))
 
 
 def _corrected(ledger: Ledger, record: Record) -> Ledger:
-    places = _places([record.body["row"]])
-    return ledger.kept(places, record.body["reason"]).changed(places, float(record.body["outcome"]), RECORDED)
+    places = _rows(ledger, record, [record.body["row"]], RECORDED, VOIDED)
+    outcome = _outcomes(ledger, record, [record.body["outcome"]], 1)
+    return ledger.kept(places, record.body["reason"]).changed(places, outcome, RECORDED)
 
 
 def _voided(ledger: Ledger, record: Record) -> Ledger:
-    places = _places(record.body["rows"])
+    places = _rows(ledger, record, record.body["rows"], OPEN, RECORDED)
     return ledger.kept(places, record.body["reason"]).changed(places, np.nan, VOIDED)
 
 
 def _closed(ledger: Ledger, record: Record) -> Ledger:
     number = record.body["round"]
-    sheet = replace(ledger.sheet(number), closed=record.body["reason"])
+    if ledger.waiting is None or ledger.waiting.number != number:
+        raise record.fault(f"round {number} is not waiting for rows")
+    sheet = replace(ledger.waiting, closed=record.body["reason"])
     return replace(ledger, sheets=(*ledger.sheets[: number - 1], sheet, *ledger.sheets[number:]))
 
 
 def _stocked(ledger: Ledger, record: Record) -> Ledger:
-    return replace(ledger, problem=stocked(ledger.problem, record.body))
+    if record.body["probe"] not in ledger.problem.probe_names:
+        raise record.fault(f"there is no probe {record.body['probe']!a:.40}")
+    problem = stocked(ledger.problem, record.body)
+    try:
+        check(problem, ledger.charter.goal, ledger.charter.algorithm)
+    except ProbewiseError as error:
+        raise record.fault(str(error).rstrip(".")) from None
+    return replace(ledger, problem=problem)
 
 
 def stocked(problem: Problem, change: Mapping[str, Any]) -> Problem:
@@ -235,20 +287,30 @@ def stocked(problem: Problem, change: Mapping[str, Any]) -> Problem:
 
 
 def _decided(ledger: Ledger, record: Record) -> Ledger:
-    item = ledger.charter.problem.item_names.index(record.body["item"])
-    return replace(ledger, declared=item, declaration=record)
+    names, name = ledger.charter.problem.item_names, record.body["item"]
+    if name not in names:
+        raise record.fault(f"there is no item {name!a:.40}")
+    if ledger.declared is not None or record.body["round"] > len(ledger.sheets):
+        raise record.fault("an item is declared already, or the round that decided is not there")
+    return replace(ledger, declared=names.index(name), declaration=record)
 
 
 def _withdrawn(ledger: Ledger, record: Record) -> Ledger:
+    if ledger.declared is None or ledger.charter.problem.item_names[ledger.declared] != record.body["item"]:
+        raise record.fault(f"item {record.body['item']!a:.40} is not declared the best")
     return replace(ledger, declared=None, declaration=record)
 
 
-def _unchanged(ledger: Ledger, record: Record) -> Ledger:
+def _created(ledger: Ledger, record: Record) -> Ledger:
+    raise record.fault("a campaign is created once")
+
+
+def _note(ledger: Ledger, record: Record) -> Ledger:
     return ledger
 
 
 _FOLD: dict[str, Callable[[Ledger, Record], Ledger]] = {
-    "created": _unchanged,
+    "created": _created,
     "asked": _asked,
     "recorded": _recorded,
     "unplanned": _unplanned,
@@ -258,5 +320,5 @@ _FOLD: dict[str, Callable[[Ledger, Record], Ledger]] = {
     "stocked": _stocked,
     "decided": _decided,
     "withdrawn": _withdrawn,
-    "note": _unchanged,
+    "note": _note,
 }

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from probewise.campaign.bodies import BODIES, ENVELOPE, fault
 from probewise.campaign.storage import VERSION
 from probewise.errors import InvalidCampaign
 
@@ -62,13 +63,17 @@ class Record:
         seq = 1 if after is None else after.seq + 1
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
         fields = {"seq": seq, "time": time, "author": author, "version": VERSION, "form": FORM}
-        text = json.dumps({**fields, "kind": kind, "body": body}, **_PLAIN)
         try:
+            text = json.dumps({**fields, "kind": kind, "body": body}, **_PLAIN)
             digest = _digest(text, _START if after is None else after.digest)
         except UnicodeEncodeError as error:
             bad = ascii(error.object[max(error.start - 10, 0) : error.end + 10])
             raise InvalidCampaign(f"{bad} holds bytes that are no UTF-8 text; nothing was written.") from None
-        return cls(seq, kind, body, time, author, VERSION, digest, f'{text[:-1]},"digest":"{digest}"}}')
+        except ValueError as error:
+            raise InvalidCampaign(
+                f"a record holds text and finite numbers only ({error}); nothing was written."
+            ) from None
+        return cls.read(f'{text[:-1]},"digest":"{digest}"}}', after=after)
 
     @classmethod
     def read(cls, line: str, *, after: Record | None) -> Record:
@@ -81,15 +86,45 @@ class Record:
                 f"record {seq} of the journal, or one before it, was changed after it was written: "
                 "its digest does not fit; take the last back-up."
             )
+        return cls(*_checked(text, seq), digest, line)
+
+    def fault(self, what: str) -> InvalidCampaign:
+        """Why this record cannot be where it is."""
+        return _fault(self.seq, what)
+
+
+def _checked(text: str, seq: int) -> tuple[int, str, dict[str, Any], str, str, str]:
+    """Number, kind, body, time, author and version of a record; a forger can compute digests, so all is checked."""
+    try:
         data = json.loads(text)
-        if data["form"] > FORM:
-            raise InvalidCampaign(
-                f"record {seq} was written by probewise {data['version']} in form {data['form']}, and this is "
-                f"probewise {VERSION}, which reads forms up to {FORM}; install the newer version."
-            )
-        if data["seq"] != seq or data["kind"] not in KINDS:
-            raise InvalidCampaign(f"record {seq} of the journal cannot be: seq {data['seq']}, kind '{data['kind']}'.")
-        return cls(seq, data["kind"], data["body"], data["time"], data["author"], data["version"], digest, line)
+    except (ValueError, RecursionError) as error:
+        raise _fault(seq, f"it is no JSON ({error})") from None
+    if isinstance(data, dict) and isinstance(form := data.get("form"), int) and form > FORM:
+        raise InvalidCampaign(
+            f"record {seq} was written by probewise {data.get('version')} in form {form}, and this is "
+            f"probewise {VERSION}, which reads forms up to {FORM}; install the newer version."
+        )
+    if wrong := fault(data, ENVELOPE):
+        raise _fault(seq, wrong)
+    if data["seq"] != seq or data["kind"] not in KINDS:
+        raise _fault(seq, f"it has seq {data['seq']} and kind {data['kind']!a:.40}")
+    if wrong := fault(data["body"], BODIES[data["kind"]]):
+        raise _fault(seq, f"in '{data['kind']}', {wrong}")
+    if not _as_written(data, text):
+        raise _fault(seq, "its text is not as probewise writes it")
+    return seq, data["kind"], data["body"], data["time"], data["author"], data["version"]
+
+
+def _as_written(data: dict[str, Any], text: str) -> bool:
+    """Whether it is the one text of these data: no name twice, no half characters, no infinite numbers."""
+    try:
+        return json.dumps(data, **_PLAIN) == text
+    except ValueError:
+        return False
+
+
+def _fault(seq: int, what: str) -> InvalidCampaign:
+    return InvalidCampaign(f"record {seq} of the journal cannot be: {what}; take the last back-up.")
 
 
 _PLAIN: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}

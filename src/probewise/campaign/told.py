@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from probewise.campaign.entry import Entry, checked, own_rows
-from probewise.campaign.ledger import Ledger, Sheet, row_id
+from probewise.campaign.ledger import ANY_ROUNDS, Ledger, Sheet, row_id
 from probewise.errors import InvalidCampaign
 
 Proposal = tuple[str, dict[str, Any]] | None
 """Kind and body of a record, or None: there is nothing to record."""
-
-ANY_ROUNDS = frozenset({"sage"})
-"""Algorithms whose guarantee holds whoever plans a round."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,144 @@
+"""Bodies: what each kind of record must hold, as data, checked whenever a record is read."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+_MOST = sys.float_info.max
+_ID = re.compile(r"r[1-9]\d{0,8}-[1-9]\d{0,8}")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a value must be."""
+
+    expected: str
+    """In words."""
+    fits: Callable[[Any], bool]
+    """Whether it is so."""
+
+
+def _parses(parse: Callable[[str], object], value: Any) -> bool:
+    try:
+        return isinstance(value, str) and bool(parse(value))
+    except ValueError:
+        return False
+
+
+TEXT = Shape("text", lambda value: type(value) is str)
+FLAG = Shape("true or false", lambda value: type(value) is bool)
+NUMBER = Shape("a finite number", lambda value: type(value) in (int, float) and -_MOST <= value <= _MOST)
+COUNT = Shape("a whole number from 0 to 2⁶³-1", lambda value: type(value) is int and 0 <= value < 2**63)
+POSITIVE = Shape("a whole number of at least 1", lambda value: COUNT.fits(value) and value > 0)
+WHOLE = Shape("a whole number of at least 0", lambda value: type(value) is int and value >= 0)
+CELL = Shape("text, a number or nothing", lambda value: value is None or type(value) in (str, bool, int, float))
+ROW = Shape("the id of a row, such as r1-4", lambda value: type(value) is str and _ID.fullmatch(value) is not None)
+DAY = Shape("a date", lambda value: _parses(date.fromisoformat, value))
+TIME = Shape("a time", lambda value: _parses(datetime.fromisoformat, value))
+JSON = Shape("a JSON object", lambda value: type(value) is dict)
+
+
+def maybe(shape: Shape) -> Shape:
+    """It, or null."""
+    return Shape(f"{shape.expected}, or null", lambda value: value is None or shape.fits(value))
+
+
+def several(shape: Shape, *, least: int = 1) -> Shape:
+    """A list of at least so many of them."""
+    return Shape(
+        f"a list of at least {least}, each {shape.expected}",
+        lambda value: type(value) is list and len(value) >= least and all(map(shape.fits, value)),
+    )
+
+
+def table(shape: Shape) -> Shape:
+    """Names, and one of them under each."""
+    return Shape(
+        f"an object with {shape.expected} under each name",
+        lambda value: type(value) is dict and all(map(shape.fits, value.values())),
+    )
+
+
+Fields = Mapping[str, "Shape | Fields"]
+"""Name of a field -> what it must be; a name that ends in ? may be missing."""
+
+_MATRIX = several(several(NUMBER))
+BODIES: dict[str, Fields] = {
+    "created": {
+        "problem": {
+            "probes": _MATRIX,
+            "items": _MATRIX,
+            "sigma": several(NUMBER),
+            "sigma_known": FLAG,
+            "cost": several(NUMBER),
+            "stock": several(maybe(COUNT)),
+            "probe_names": several(TEXT),
+            "item_names": several(TEXT),
+            "feature_names": several(TEXT),
+        },
+        "goal": {"delta": NUMBER, "epsilon": NUMBER},
+        "algorithm": {"name": TEXT, "settings": JSON},
+        "seed": WHOLE,
+        "outcome_range": several(maybe(NUMBER), least=2),
+        "probe_columns": table(several(CELL)),
+        "item_columns": table(several(CELL)),
+    },
+    "asked": {"round": POSITIVE, "probes": several(COUNT), "begins": FLAG, "due": maybe(DAY)},
+    "recorded": {"rows": several(ROW), "outcomes": several(NUMBER), "notes?": table(table(CELL))},
+    "unplanned": {"round": POSITIVE, "probes": several(COUNT), "outcomes": several(NUMBER)},
+    "corrected": {"row": ROW, "outcome": NUMBER, "reason": TEXT},
+    "voided": {"rows": several(ROW), "reason": TEXT},
+    "closed": {"round": POSITIVE, "reason": TEXT},
+    "stocked": {"probe": TEXT, "stock": maybe(COUNT), "reason": TEXT},
+    "decided": {"item": TEXT, "round": COUNT},
+    "withdrawn": {"item": TEXT, "reason": TEXT},
+    "note": {"text": TEXT},
+}
+"""Kind of a record -> the fields of its body."""
+
+ENVELOPE: Fields = {
+    "seq": POSITIVE,
+    "time": TIME,
+    "author": TEXT,
+    "version": TEXT,
+    "form": POSITIVE,
+    "kind": TEXT,
+    "body": JSON,
+}
+"""The fields of every record."""
+
+
+def fault(value: Any, fields: Fields, where: str = "") -> str | None:
+    """What is wrong with a value, or None."""
+    if type(value) is not dict:
+        return f"{where or 'it'} must be a JSON object, got {_short(value)}"
+    known = {name.removesuffix("?") for name in fields}
+    if unknown := [name for name in value if name not in known]:
+        return f"{where + ' ' if where else ''}has a field {_short(unknown[0])} that is not known"
+    for name, shape in fields.items():
+        own = f"{where}.{name.removesuffix('?')}" if where else name.removesuffix("?")
+        if name.removesuffix("?") not in value:
+            if name.endswith("?"):
+                continue
+            return f"'{own}' is missing"
+        part = value[name.removesuffix("?")]
+        if isinstance(shape, Shape):
+            if not shape.fits(part):
+                return f"'{own}' must be {shape.expected}, got {_short(part)}"
+        elif found := fault(part, shape, own):
+            return found
+    return None
+
+
+def _short(value: Any) -> str:
+    """A value for a message."""
+    try:
+        text = ascii(value)
+    except (ValueError, RecursionError):  # a number of thousands of digits, or lists in lists
+        return type(value).__name__
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -1,15 +1,12 @@
 from __future__ import annotations
 
 import json
-import os
-import pwd
 import shutil
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +14,7 @@ import numpy as np
 import pytest
 
 import probewise as pw
-from probewise.campaign import Memory, Storage, lines, sql, storage_at
+from probewise.campaign import Memory, Storage, lines, sqlite, storage_at, tables
 from probewise.campaign import storage as base
 from probewise.testing import check_storage
 
@@ -27,45 +24,6 @@ PROBLEM = pw.Problem(np.eye(2), probe_names=["a", "b"])
 
 def create(place: Any, **options: Any) -> pw.Campaign:
     return pw.Campaign.create(place, PROBLEM, seed=0, **options)
-
-
-@pytest.fixture(scope="session")
-def server() -> Iterator[str]:
-    """The URL of a PostgreSQL server that lives as long as the tests; it listens on a socket in its folder only."""
-    pytest.importorskip("psycopg", reason="psycopg is not installed")
-    found = [shutil.which("initdb"), *sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin/initdb")))]
-    tools = [Path(path).parent for path in found if path]
-    if not tools:
-        pytest.skip("there is no PostgreSQL server on this machine")
-    folder = Path(tempfile.mkdtemp(prefix="pg", dir="/tmp"))
-    become: dict[str, Any] = {}
-    if os.getuid() == 0:  # the server refuses to run as root
-        nobody = pwd.getpwnam("nobody")
-        os.chown(folder, nobody.pw_uid, nobody.pw_gid)
-        become = {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
-    data = folder / "data"
-    begun = None
-    try:
-        first = [tools[-1] / "initdb", "-D", data, "-A", "trust", "-U", "lab", "--no-sync", "-E", "UTF8"]
-        done = subprocess.run(first, cwd=folder, capture_output=True, text=True, **become)
-        if done.returncode:
-            pytest.skip(f"initdb failed: {done.stderr.strip()}")
-        options = ["-k", str(folder), "-c", "listen_addresses=", "-c", "fsync=off"]
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        begun = subprocess.Popen([tools[-1] / "postgres", "-D", data, *options], cwd=folder, **quiet, **become)
-        ready = [tools[-1] / "pg_isready", "-h", str(folder), "-t", "1"]
-        for _ in range(100):
-            if subprocess.run(ready, capture_output=True).returncode == 0:
-                break
-            threading.Event().wait(0.1)
-        else:
-            pytest.skip("the PostgreSQL server did not start")
-        yield f"postgresql://lab@/postgres?host={folder}"
-    finally:
-        if begun is not None:
-            begun.terminate()
-            begun.wait(30)
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 PLACES: dict[str, Callable[[Path], Callable[[], Storage]]] = {
@@ -109,7 +67,7 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("url", ["nothing://here", "postgresql://[::"])
 def test_a_url_that_is_none(url: str) -> None:
-    with pytest.raises(pw.InvalidCampaign, match="is no URL of a database"):
+    with pytest.raises(pw.InvalidCampaign, match=r"(is|begins) no URL of a database"):
         pw.Campaign.open(url)
 
 
@@ -220,11 +178,11 @@ def test_a_newer_schema_is_refused(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["a.campaign", "a.jsonl"])
 def test_an_older_schema_is_backed_up_and_migrated(name: str, tmp_path: Path, monkeypatch: Any) -> None:
     create(tmp_path / name).note("of schema 1")
-    for module in (base, lines, sql):
+    for module in (base, lines, sqlite, tables):
         monkeypatch.setattr(module, "SCHEMA", 3)
     added = "ALTER TABLE probewise_journal ADD COLUMN place TEXT"
-    monkeypatch.setitem(sql.MIGRATIONS, 1, lambda connection: connection.exec_driver_sql(added))
-    monkeypatch.setitem(sql.MIGRATIONS, 2, lambda connection: None)
+    monkeypatch.setitem(tables.MIGRATIONS, 1, lambda run: run(added))
+    monkeypatch.setitem(tables.MIGRATIONS, 2, lambda run: None)
     monkeypatch.setitem(lines.MIGRATIONS, 1, lambda records: [*records])
     monkeypatch.setitem(lines.MIGRATIONS, 2, lambda records: [*records])
     campaign = pw.Campaign.open(tmp_path / name)
@@ -241,14 +199,14 @@ def test_an_older_schema_is_backed_up_and_migrated(name: str, tmp_path: Path, mo
 
 def test_a_migration_that_fails_changes_nothing(tmp_path: Path, monkeypatch: Any) -> None:
     create(tmp_path / "a.campaign")
-    for module in (base, sql):
+    for module in (base, sqlite, tables):
         monkeypatch.setattr(module, "SCHEMA", 2)
 
-    def broken(connection: Any) -> None:
-        connection.exec_driver_sql("DROP TABLE probewise_journal")
+    def broken(run: Any) -> None:
+        run("DROP TABLE probewise_journal")
         raise RuntimeError("power cut")
 
-    monkeypatch.setitem(sql.MIGRATIONS, 1, broken)
+    monkeypatch.setitem(tables.MIGRATIONS, 1, broken)
     with pytest.raises(RuntimeError, match="power cut"):
         pw.Campaign.open(tmp_path / "a.campaign")
     monkeypatch.undo()
@@ -285,9 +243,9 @@ def test_a_journal_moves_between_storages(tmp_path: Path) -> None:
 
 
 def test_a_campaign_loads_the_database_when_it_needs_it() -> None:
-    code = "import sys, probewise as pw; pw.Campaign; print('sqlalchemy' in sys.modules)"
+    code = "import sys, probewise as pw; pw.Campaign; print({'sqlite3', 'psycopg'} & {*sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+    assert done.stdout.strip() == "set()"
 
 
 @pytest.mark.parametrize("name", ["a.campaign", "a.jsonl"])

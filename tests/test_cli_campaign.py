@@ -20,7 +20,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import probewise as pw
-from probewise.campaign import sql
+from probewise.campaign import sqlite
 from probewise.cli import main
 from probewise.data import example_path
 
@@ -441,7 +441,7 @@ BAD: dict[str, tuple[str, dict[str, str | bytes], str]] = {
     "the name of a table": (NEW.replace("other.campaign", "a.csv"), {}, "a campaign is no table, got the name a.csv"),
     "no such folder": (NEW.replace("other", "no/other"), {}, "there is no folder no for other.campaign; make it first"),
     "no such folder, text": (NEW.replace("other.campaign", "no/a.jsonl"), {}, "there is no folder no for a.jsonl"),
-    "no such database": (NEW.replace("other.campaign", "foo://server/db"), {}, "'foo://server/db' is no URL of a"),
+    "no such database": (NEW.replace("other.campaign", "foo://server/db"), {}, "'foo:' begins no URL of a database"),
     "no probes": ("new other.campaign --items items.csv", {}, "Missing option '--probes'"),
     "no name": ("new --probes probes.csv", {}, "Missing argument 'PATH'"),
     "lost probes": (NEW.replace("probes.csv", "lost.csv"), {}, "there is no file lost.csv; check the name and the"),
@@ -615,10 +615,10 @@ def test_a_file_that_cannot_be_written_is_a_sentence(folder: Path, monkeypatch: 
     before = (folder / "lab.campaign").read_bytes()
     connect = sqlite3.connect
 
-    def read_only(path: Path, **options: Any) -> sqlite3.Connection:
-        return connect(f"file:{path}?mode=ro", uri=True, **options)
+    def read_only(path: str, **options: Any) -> sqlite3.Connection:
+        return connect(path.replace("mode=rw", "mode=ro"), **options)
 
-    monkeypatch.setattr(sql.sqlite3, "connect", read_only)
+    monkeypatch.setattr(sqlite.sqlite3, "connect", read_only)
     result = run("tell lab.campaign -", HEAD + "r1-3,1\n")
     assert result.exit_code == 2
     assert "lab.campaign cannot be used now (attempt to write a readonly database); check its rights." in result.stderr

@@ -24,7 +24,8 @@ HEAVY = (
     "polars",
     "pyarrow",
     "rich",
-    "sqlalchemy",
+    "psycopg",
+    "sqlite3",
 )
 
 # Promised parameters of each public name, those after * by keyword only; more keywords may be added.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from probewise.campaign.bodies import COUNT
 from probewise.campaign.charter import Charter, limits
 from probewise.campaign.ledger import OPEN, VOIDED, Ledger, Place, row_id, stocked
 from probewise.campaign.lines import Lines
+from probewise.campaign.news import Stand, news, what_changed
 from probewise.campaign.records import Record
 from probewise.campaign.replay import Trail, replay
 from probewise.campaign.rows import Rows, all_rows, no_rows, open_rows, own_columns
@@ -31,7 +32,7 @@ from probewise.goal import BestItem
 from probewise.problem import Problem
 from probewise.result import Result, Round
 from probewise.run import check
-from probewise.tables import TableLike, named
+from probewise.tables import TableLike
 
 _TRIES = 1000
 """Writes that may come too late in a row."""
@@ -274,20 +275,27 @@ class Campaign:
             self._records.append(record)
 
     def _write(self, propose: Callable[[Ledger], Proposal]) -> bool:
-        """Record what is proposed on seeing the ledger; if somebody else was faster, look again and propose anew."""
+        """Record what is proposed on seeing the ledger; if others write meanwhile, look again and propose anew."""
+        ledger = self.ledger
+        proposal = propose(ledger)  # it may take long, and so far nobody waits
         for _ in range(_TRIES):
-            ledger = self.ledger
-            proposal = propose(ledger)
             if proposal is None:
                 return False
-            record = Record.new(*proposal, author=self._author, after=ledger.last)
-            ledger.after(record)  # what cannot be read back is not written
-            try:
-                journal.write(self._store, record)
-            except StorageConflict:
-                continue
-            self._take([record])
-            return True
+            with self._store.writing() as alone:
+                self._take(journal.unread(alone, ledger.last))
+                if self._ledger is not ledger:
+                    ledger = self._ledger
+                    proposal = propose(ledger)
+                    if proposal is None:
+                        return False
+                record = Record.new(*proposal, author=self._author, after=ledger.last)
+                ledger.after(record)  # what cannot be read back is not written
+                try:
+                    journal.write(alone, record)
+                except StorageConflict:
+                    continue
+                self._take([record])
+                return True
         raise StorageConflict(f"{self._store.name} was changed by others {_TRIES} times in a row; try again.")
 
     def _round(self, ledger: Ledger, due: str | None) -> Proposal:
@@ -313,17 +321,17 @@ class Campaign:
             if ledger.declared is None:
                 assert trail.answer is not None
                 return "decided", {"item": names[trail.answer], "round": trail.sheets[-1].number if trail.sheets else 0}
-            reason = _what_changed(self._records, ledger)
+            reason = what_changed(self._records, ledger)
             return "withdrawn", {"item": names[ledger.declared], "reason": reason}
 
         while self._write(propose):
             pass
         return self._ledger
 
-    def _stand(self) -> _Stand:
+    def _stand(self) -> Stand:
         trail, charter = self.trail, self._ledger.charter
         standing = charter.algorithm.standing(charter.problem, charter.goal, trail.state)
-        return _Stand(self._ledger.declared, frozenset(standing.remaining.tolist()))
+        return Stand(self._ledger.declared, frozenset(standing.remaining.tolist()))
 
     def _changed(self, propose: Callable[[Ledger], Proposal]) -> tuple[bool, list[str]]:
         """Whether anything was written, and what that did to the answer and to the items that were ruled out."""
@@ -335,42 +343,7 @@ class Campaign:
         except StorageUnavailable as error:
             raise StorageUnavailable(f"this is recorded, but not what it does to the answer: {error}") from None
         certified = now.declared is None or now == before or self.status().item is not None
-        return written, _news(before, now, self._ledger.charter, certified=certified)
-
-
-class _Stand(NamedTuple):
-    declared: int | None
-    """The item declared the best."""
-    left: frozenset[int]
-    """Items that may be the best."""
-
-
-def _news(before: _Stand, now: _Stand, about: Charter, *, certified: bool) -> list[str]:
-    """What changed, in sentences."""
-    names, out = about.problem.item_names, []
-    if before.declared not in (None, now.declared):
-        out.append(f"'{names[before.declared]}' is no longer declared the best.")
-    if back := sorted(now.left - before.left):
-        out.append(f"Back among the items that may be the best: {named(names[item] for item in back)}.")
-    if now.declared not in (None, before.declared):
-        what = "the best" if len(now.left) == 1 else f"within {about.goal.epsilon:g} of the best"
-        sure = f"is {what}, with confidence {1 - about.goal.delta:g}."
-        out.append(
-            f"'{names[now.declared]}' {sure if certified else 'came out first, but is not certified: see status.'}"
-        )
-    return out
-
-
-def _what_changed(records: list[Record], ledger: Ledger) -> str:
-    """Why the answer is another one than was declared."""
-    since = [r for r in records if ledger.declaration is not None and r.seq > ledger.declaration.seq]
-    changes = [r for r in since if r.kind in ("recorded", "corrected", "voided", "closed", "unplanned")]
-    if not changes:
-        return "another version of probewise replays the same records to another answer"
-    body = changes[-1].body
-    rows = [body["row"]] if "row" in body else body.get("rows", [f"round {body.get('round')}"])
-    more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
-    return f"{', '.join(rows[:3])}{more} {changes[-1].kind}" + (f" ({body['reason']})" if "reason" in body else "")
+        return written, news(before, now, self._ledger.charter, certified=certified)
 
 
 def _place(text: str, ledger: Ledger) -> Place:

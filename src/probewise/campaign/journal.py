@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from probewise.campaign.records import Record
-from probewise.campaign.storage import Storage
+from probewise.campaign.storage import Storage, vanished
 from probewise.errors import InvalidCampaign, StorageUnavailable
 
 
@@ -32,7 +32,4 @@ def write(store: Storage, record: Record) -> None:
     except StorageUnavailable:  # the next who reads is told; this record is stored
         return
     if not back or back[0] != record.line:
-        raise InvalidCampaign(
-            f"record {record.seq} was written to {store.name} and is not there: something else, such as a trigger in "
-            "the database or a program that restores files, removes what is written; find it before you go on."
-        )
+        raise vanished(store.name, record.seq)

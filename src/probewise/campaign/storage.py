@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -40,6 +41,16 @@ class Storage(abc.ABC):
         line is not stored, unless the message says that this is not known.
         """
 
+    def begin(self, lines: Iterable[str]) -> None:
+        """Store the first lines, in a place in which nothing is stored."""
+        for number, line in enumerate(lines):
+            self.append(line, after=number)
+
+    @contextmanager
+    def writing(self) -> Iterator[Storage]:
+        """A handle for a writer that reads, thinks and appends while the others wait; here it is not alone."""
+        yield self
+
 
 class Memory(Storage):
     """A list, for simulations and tests."""
@@ -68,6 +79,14 @@ def conflict(name: str, after: int, found: int) -> StorageConflict:
     return StorageConflict(f"{name} has {found} records, expected {after}; read the others and try again.")
 
 
+def vanished(name: str, number: int) -> InvalidCampaign:
+    """What is said of a record that was written and cannot be read back."""
+    return InvalidCampaign(
+        f"record {number} was written to {name} and is not there: something else, such as a trigger in the database or "
+        "a program that restores files, removes what is written; find it before you go on."
+    )
+
+
 def check_schema(found: object, name: str) -> int:
     """The schema of a file; refused if there never was one of that number, or if it is newer than this version."""
     if isinstance(found, bool) or not isinstance(found, int) or found < 1:
@@ -90,13 +109,13 @@ def storage_at(place: str | Path | Storage) -> Storage:
     if isinstance(place, Storage):
         return place
     if "://" in str(place):
-        from probewise.campaign.sql import server
+        from probewise.campaign.postgresql import server
 
         return server(str(place))
     if Path(place).suffix.casefold() == ".jsonl":
         from probewise.campaign.lines import Lines
 
         return Lines(Path(place))
-    from probewise.campaign.sql import file
+    from probewise.campaign.sqlite import File
 
-    return file(Path(place))
+    return File(Path(place))

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,13 @@ def tools() -> Path | None:
     found = [shutil.which("initdb"), *sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin/initdb")))]
     known = [Path(path).parent for path in found if path]
     return known[-1] if known else None
+
+
+def _parent(stat: Path) -> int | None:
+    try:
+        return int(stat.read_text().rpartition(")")[2].split()[1])
+    except OSError:  # it has ended
+        return None
 
 
 class Postgres:
@@ -68,19 +76,23 @@ class Postgres:
     def kill(self) -> None:
         """SIGKILL to the server and to all its processes."""
         assert self.process is not None
-        os.killpg(self.process.pid, signal.SIGKILL)
+        self.signal(signal.SIGKILL)
         self.process.wait()
         self.process = None
 
     def signal(self, number: int) -> None:
         """A signal to the server and to all its processes."""
         assert self.process is not None
-        os.killpg(self.process.pid, number)
+        own = self.process.pid
+        children = [int(stat.parent.name) for stat in Path("/proc").glob("[0-9]*/stat") if _parent(stat) == own]
+        for pid in (own, *children):  # first the server, which would start others in place of those that die
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
 
     def close(self) -> None:
         """Stop it and remove its folder."""
         if self.process is not None:
-            self.process.terminate()
+            self.process.send_signal(signal.SIGINT)  # without waiting for those who are connected
             try:
                 self.process.wait(10)
             except subprocess.TimeoutExpired:

@@ -595,6 +595,8 @@ def test_the_page_lists_the_keys_of_json(name: str, folder: Path) -> None:
         "restock": lambda: ok("restock a.jsonl p 9 --reason few --json"),
         "note": lambda: ok("note a.jsonl hello --json"),
         "export": lambda: ok("export a.jsonl --out copy.jsonl --json"),
+        "verify": lambda: ok("verify a.jsonl --json"),
+        "backup": lambda: ok("backup a.jsonl copy.campaign --json"),
     }
     if name in cli.SECTIONS["Campaigns"]:
         ok(f"new a.jsonl {COMMON} --seed 0")

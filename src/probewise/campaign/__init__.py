@@ -1,5 +1,6 @@
 """Campaigns: measurements that take days, kept in a journal that survives the life of a laboratory."""
 
+from probewise.campaign.backup import backup
 from probewise.campaign.campaign import Campaign
 from probewise.campaign.ledger import Ledger, Sheet
 from probewise.campaign.records import KINDS, Record
@@ -8,6 +9,7 @@ from probewise.campaign.rows import Rows
 from probewise.campaign.status import ItemStatus, Status
 from probewise.campaign.storage import Memory, Storage, storage_at
 from probewise.campaign.told import Told
+from probewise.campaign.verify import Verdict, verify
 
 __all__ = [
     "KINDS",
@@ -22,6 +24,9 @@ __all__ = [
     "Storage",
     "Told",
     "Trail",
+    "Verdict",
+    "backup",
     "replay",
     "storage_at",
+    "verify",
 ]

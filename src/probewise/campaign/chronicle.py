@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
@@ -109,7 +110,9 @@ def replaying(view: View) -> Html:
         "Replay",
         paragraphs(
             "The decision is a function of the records. This script reads them, checks their fingerprints, tells the "
-            "algorithm every round again and compares the answer."
+            "algorithm every round again and compares the answer.",
+            f"Keep the fingerprint: probewise verify {shlex.quote(view.name)} --digest {last.digest[:16]}… tells later "
+            "whether a record up to here is missing or was changed.",
         ),
         facts(pairs),
         tag("pre", tag("code", script(view))),

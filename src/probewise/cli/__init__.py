@@ -16,7 +16,8 @@ from probewise.errors import ProbewiseError, TornJournal
 SECTIONS = {
     "To begin": ("example", "example-measure", "demo"),
     "Campaigns": (
-        "new", "ask", "tell", "status", "report", "correct", "void", "close", "restock", "note", "export",
+        "new", "ask", "tell", "status", "report", "correct", "void", "close", "restock", "note", "export", "verify",
+        "backup",
     ),
     "Designs and single searches": ("design", "round", "hardness", "identify", "simulate", "list"),
     "Evidence": ("reproduce", "audit"),

@@ -23,10 +23,15 @@ author_option = click.option("--author", metavar="NAME", help="Who says so, for 
 reason_option = click.option("--reason", required=True, metavar="TEXT", help="Why; it stays in the journal.")
 
 
-def opened(path: str, author: str | None = None) -> Campaign:
-    """The campaign in a file or database."""
+def check_place(path: str) -> None:
+    """Refuse a folder."""
     if "://" not in path and Path(path).is_dir():
         raise pw.InvalidCampaign(f"{path} is a folder; give the file of a campaign.")
+
+
+def opened(path: str, author: str | None = None) -> Campaign:
+    """The campaign in a file or database."""
+    check_place(path)
     return pw.Campaign.open(path, author=author)
 
 

@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test check format bench docs clean
+.PHONY: help demo test mutants check format bench docs clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s%s\n", $$1, $$2}' Makefile
@@ -21,6 +21,9 @@ test: export MKL_NUM_THREADS := 1
 test: export MPLBACKEND := Agg
 test: check  ## check, then run every test
 	$(BIN)/pytest -n auto --dist worksteal
+
+mutants: $(VENV)/with-dev  ## change the sources harmfully, a little each time, and see that the tests notice; an hour
+	$(BIN)/python tests/mutants.py
 
 check: $(VENV)/with-dev  ## style, types and the one-way imports between layers
 	$(BIN)/ruff check .
@@ -40,7 +43,7 @@ docs: $(VENV)/with-docs  ## build the pages in docs/_build/html; a warning is an
 	@echo "Open docs/_build/html/index.html"
 
 clean:  ## remove all that these targets made
-	rm -rf $(VENV) docs/_build demo dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) docs/_build demo dist build mutants.jsonl .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # with-NAME: the package, editable, with its extra NAME; renewed when pyproject.toml changes.

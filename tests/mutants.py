@@ -1,7 +1,7 @@
 """Small harmful changes to the sources, each of which the tests next to it must notice: ``make mutants``.
 
 A mutant is one change of one place: a comparison turned round, a constant, a sign, a lost statement, δ not divided, σ
-for σ². From each module a sample is drawn by a fixed seed. Every mutant is put into a copy of src/, never into src/, and
+for σ². From each module a sample is drawn by a fixed seed. A mutant is put into a copy of src/, never into src/, and
 the test files of its module run on the copy until the first failure. Mutants that nobody can notice are judged in
 tests/mutants_judged.json, each with a reason; all others that survive are listed.
 """
@@ -403,7 +403,7 @@ def main() -> int:
                     counts["judged"] += 1
                     lines.write(json.dumps(asdict(mutant) | {"outcome": f"judged: {judged[mutant.key]}"}) + "\n")
             chosen = [one for one in found if one[0].key not in judged]
-            limit = 30.0 + 5.0 * checked(module, spare)
+            limit = 20.0 + 4.0 * checked(module, spare)
             for mutant, outcome in tried(chosen, module, limit, workers):
                 counts["survived" if outcome == "survived" else "caught"] += 1
                 lines.write(json.dumps(asdict(mutant) | {"outcome": outcome}) + "\n")

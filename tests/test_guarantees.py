@@ -239,6 +239,7 @@ def test_half_widths_are_those_of_the_widest_comparison_left() -> None:
     assert lost.tolist() == [False, False, True]
     assert width == pytest.approx(2.5 * math.sqrt(0.6**2 / 30 + 4 * 1.7**2 / 50))
     assert eliminated(problem.items[[0, 2]], fit, 2.5)[1] == 0.0
+    assert eliminated(problem.items[:1], fit, math.inf)[1] == 0.0
     nobody, infinite = eliminated(problem.items, fit, math.inf)
     assert (nobody.any(), infinite) == (False, math.inf)
     half = least_squares(problem.probes, told([30, 0], [1.0, 0.0]), sigma=SIGMA)

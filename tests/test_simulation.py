@@ -145,9 +145,34 @@ def test_a_journal_of_other_settings_is_refused(tmp_path: Path) -> None:
     simulated(runs=2, journal=journal)
     with pytest.raises(pw.InvalidTable, match=r"begun with other settings \(noise, seed\); remove it or name another"):
         simulated(runs=1, journal=journal, seed=6, noise="rademacher")
+    with pytest.raises(pw.InvalidTable, match=r"begun with other settings \(budget\)"):
+        simulated(runs=1, journal=journal, budget=10**9)
+    with pytest.raises(pw.InvalidTable, match=r"begun with other settings \(goal\)"):
+        simulated(runs=1, journal=journal, goal=pw.BestItem(0.06))
     journal.write_text("run,seed\n")
     with pytest.raises(pw.InvalidTable, match="is no journal of runs"):
         simulated(runs=1, journal=journal)
+
+
+def test_all_that_a_run_depends_on_is_in_its_provenance() -> None:
+    def about(problem: pw.Problem, **options: Any) -> dict[str, Any]:
+        return pw.simulate(problem, [1.0, 0.0], pw.Sage(), runs=1, **options).provenance
+
+    plain = about(pw.Problem(np.eye(2)))
+    others = [
+        pw.Problem(2 * np.eye(2)),
+        pw.Problem(np.eye(2), [[1, 0], [0, 1], [-1, 0]]),
+        pw.Problem(np.eye(2), sigma=0.5),
+        pw.Problem(np.eye(2), sigma="unknown"),
+        pw.Problem(np.eye(2), cost=[1, 2]),
+        pw.Problem(np.eye(2), stock=[10**6, 10**6]),
+    ]
+    digests = {about(problem)["problem"] for problem in others}
+    assert len(digests - {plain["problem"]}) == len(others)
+    assert (plain["budget"], plain["noise"], plain["seed"], plain["runs"]) == (None, "gaussian", 0, 1)
+    other = about(pw.Problem(np.eye(2)), budget=7, noise="rademacher", seed=3)
+    assert (other["budget"], other["noise"], other["seed"]) == (7, "rademacher", 3)
+    assert other["problem"] == plain["problem"]
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

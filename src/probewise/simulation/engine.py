@@ -71,7 +71,7 @@ def simulate(
     """
     trial = Trial(problem, LinearEnvironment(problem, np.asarray(theta, dtype=np.float64), noise).theta, algorithm)
     about = {
-        "problem": digest(problem.probes, problem.items, problem.sigma, problem.cost).hex(),
+        "problem": _fingerprint(problem),
         "theta": described(trial.theta),
         "algorithm": described(algorithm),
     }
@@ -79,6 +79,14 @@ def simulate(
         lambda run: trial, goal, about=about, runs=runs, seed=seed, workers=workers, noise=noise,
         progress=progress, backend=backend, journal=journal, budget=budget,
     )  # fmt: skip
+
+
+def _fingerprint(problem: Problem) -> str:
+    """Digest of all of a problem that a run depends on; a known noise and a stock without limit go without saying."""
+    parts = [problem.probes, problem.items, problem.sigma, problem.cost]
+    if not problem.sigma_known or np.isfinite(problem.stock).any():
+        parts.append(np.append(problem.stock, float(problem.sigma_known)))
+    return digest(*parts).hex()
 
 
 def repeat(

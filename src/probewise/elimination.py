@@ -57,7 +57,9 @@ def eliminated(items: Array, fit: Estimate, factor: float) -> tuple[NDArray[np.b
     No comparison of two items that are left has a larger half-width. Where the measurements do not determine all
     differences, as when some were lost, or ``factor`` is infinite, nobody is beaten and the half-width is infinite.
     """
-    if items.shape[0] > 1 and (math.isinf(factor) or not contains(fit.measured, pairs(items))):
+    if items.shape[0] == 1:
+        return np.zeros(1, dtype=bool), 0.0
+    if math.isinf(factor) or not contains(fit.measured, pairs(items)):
         return np.zeros(items.shape[0], dtype=bool), math.inf
     lost = beaten((items - items[0]) @ fit.whitener, (items - items[0]) @ fit.theta, factor)
     left = items[~lost]

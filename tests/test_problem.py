@@ -346,3 +346,16 @@ def test_arrays_need_no_data_frame_library():
         "sys.exit(any(m in sys.modules for m in ('narwhals', 'pandas', 'polars', 'pyarrow')))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("probes", "items", "sigma", "who"),
+    [
+        ([[1e308, 0], [0, 1]], None, 1, "probe '0' has the size 1e.308 in feature 'x0'"),
+        ([[1, 0], [0, 1]], [[1, 0], [0, -1e200]], 1, "item '1' has the size 1e.200 in feature 'x1'"),
+        ([[1, 0], [0, 1]], None, 1e-308, "probe '0' has the size 1e.308"),
+    ],
+)
+def test_features_whose_squares_are_no_numbers(probes: object, items: object, sigma: float, who: str) -> None:
+    with pytest.raises(pw.InvalidProblem, match=rf"{who}.*choose other units"):
+        pw.Problem(probes, items, sigma=sigma)

@@ -17,6 +17,10 @@ from probewise.errors import InvalidProblem
 from probewise.tables import Labelled, TableLike, duplicated, labelled, named, numeric
 
 
+_LARGEST = 1e150
+"""Largest feature, whose square is still a number."""
+
+
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class Problem:
     """Find the item z with the largest z'θ from noisy measurements of x'θ (section 2 of the paper).
@@ -85,6 +89,7 @@ class Problem:
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
+        _check_size(self)
         _check_distinct(self)
         _check_identifiable(self)
 
@@ -168,6 +173,20 @@ def _check_finite(matrix: Array, kind: str, rows: tuple[str, ...], features: tup
             f"{kind}s must be finite, got {matrix[row, column]} for {kind} '{rows[row]}' in feature "
             f"'{features[column]}'; fill it in or leave the {kind} out."
         )
+
+
+def _check_size(problem: Problem) -> None:
+    """Squares of features must stay finite, also in units of the noise."""
+    with np.errstate(over="ignore"):
+        tables = ((problem.probes, "probe"), (problem.scaled_probes, "probe"), (problem.items, "item"))
+    for matrix, kind in tables:
+        if (size := np.abs(matrix)).max() > _LARGEST:
+            row, column = np.unravel_index(int(size.argmax()), size.shape)
+            name = (problem.probe_names if kind == "probe" else problem.item_names)[row]
+            raise InvalidProblem(
+                f"{kind} '{name}' has the size {size[row, column]:g} in feature '{problem.feature_names[column]}', "
+                f"alone or in units of its sigma, and {_LARGEST:g} is the largest; choose other units."
+            )
 
 
 def _per_probe(given: ArrayLike, names: tuple[str, ...], kind: str) -> Array:

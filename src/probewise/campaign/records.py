@@ -79,6 +79,8 @@ class Record:
     def read(cls, line: str, *, after: Record | None) -> Record:
         """The record that a line holds; refused unless its digest fits itself and the record before it."""
         seq = 1 if after is None else after.seq + 1
+        if not isinstance(line, str):  # a database keeps what it is given
+            raise _fault(seq, f"it is stored as {type(line).__name__}, not as text")
         text = line[:-_TAIL] + "}"
         digest = _digest(text, _START if after is None else after.digest)
         if line[-_TAIL:] != f',"digest":"{digest}"}}':

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 import probewise as pw
-from probewise.campaign import Campaign, lines, sql
+from probewise.campaign import Campaign, lines, sqlite
 
 ENDINGS = (".jsonl", ".campaign")
 """Endings of the storages that are attacked."""
@@ -109,11 +109,16 @@ def _try(say: Callable[[str], None], token: str, action: Callable[[], Any]) -> N
         say(f"confirmed {token}")
 
 
+def _hurry() -> None:
+    """Let a lock that cannot be had be said soon."""
+    lines.PATIENCE = sqlite.PATIENCE = sqlite._READER = 2
+
+
 def victim(path: Path, shim: Shim, fault: Fault) -> Callable[[Callable[[str], None]], None]:
     """Write a note while a call fails, and another one afterwards."""
 
     def work(say: Callable[[str], None]) -> None:
-        lines.PATIENCE = sql.PATIENCE = 2  # a lock that cannot be had is soon said
+        _hurry()
         campaign = Campaign.open(path, author="victim")
         shim.arm(path.parent, fault)
         _try(say, "v1", lambda: campaign.note("v1"))
@@ -180,7 +185,7 @@ def creation(ending: str, shim: Shim, fault: Fault) -> tuple[str, list[str]]:
         path = Path(name) / f"new{ending}"
 
         def work(say: Callable[[str], None]) -> None:
-            lines.PATIENCE = sql.PATIENCE = 2
+            _hurry()
             shim.arm(path.parent, fault)
             _try(say, "creation", lambda: create(path))
             calls, hit = shim.disarm()
@@ -201,8 +206,11 @@ def creation(ending: str, shim: Shim, fault: Fault) -> tuple[str, list[str]]:
             out.append("the creation was confirmed, and there is no campaign")
         if failed and found:
             out.append(f"the creation was reported as failed, and there is a campaign: {said}")
-        if not found:
-            create(path).note("after all")
+        try:
+            if not found:
+                create(path).note("after all")
+        except pw.ProbewiseError as error:
+            out.append(f"it cannot be created again: {error}")
         return hit, out
 
 

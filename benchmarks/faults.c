@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -128,6 +129,10 @@ int rename(const char *from, const char *to) {
 int unlink(const char *path) {
     REAL(unlink);
     return ours(path) && due("unlink") ? -1 : real(path);
+}
+int mknod(const char *path, mode_t rights, dev_t device) {
+    REAL(mknod);
+    return ours(path) && due("mknod") ? -1 : real(path, rights, device);
 }
 int close(int fd) {
     REAL(close);

@@ -357,5 +357,5 @@ def test_arrays_need_no_data_frame_library():
     ],
 )
 def test_features_whose_squares_are_no_numbers(probes: object, items: object, sigma: float, who: str) -> None:
-    with pytest.raises(pw.InvalidProblem, match=rf"{who}.*choose other units"):
-        pw.Problem(probes, items, sigma=sigma)
+    with pytest.raises(InvalidProblem, match=rf"{who}.*choose other units"):
+        Problem(probes, items, sigma=sigma)

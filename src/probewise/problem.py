@@ -16,7 +16,6 @@ from probewise.coordinates import Array, Coordinates, coordinates
 from probewise.errors import InvalidProblem
 from probewise.tables import Labelled, TableLike, duplicated, labelled, named, numeric
 
-
 _LARGEST = 1e150
 """Largest feature, whose square is still a number."""
 

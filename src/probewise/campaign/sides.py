@@ -95,6 +95,8 @@ def _as_it_lies(path: Path) -> sqlite3.Connection:
 
 
 def _main(path: Path) -> bytes:
+    if path.stat().st_size == 0:  # a writer died before it wrote the first page
+        return b""
     with closing(_as_it_lies(path)) as connection:
         return bytes(connection.serialize())
 
@@ -116,6 +118,7 @@ def _check_journal(path: Path, data: bytes) -> None:
     if data[:8] != _JOURNAL_MAGIC or len(data) < 28:
         raise _Broken("its beginning is damaged")
     with closing(_as_it_lies(path)) as connection:
+        connection.execute("PRAGMA writable_schema=ON")  # only the header is read, which may be all that was written
         now = _header(connection)
     size, sector, page = struct.unpack(">III", data[16:28])
     first = data[sector + 4 : sector + 4 + page]

@@ -59,7 +59,8 @@ class File(Storage):
     def read(self, after: int = 0) -> Sequence[str]:
         """One SELECT, which waits only while a record is being stored; it works where nothing can be written."""
         if self.held is not None:
-            return self._lines(self.held, after)
+            with self._told():
+                return self._lines(self.held, after)
         if not self.path.exists():
             return ()
         with self._told():
@@ -69,7 +70,9 @@ class File(Storage):
             except sqlite3.Error as error:
                 if not _kind(error).startswith(_UNWRITABLE):
                     raise
-            with closing(sides.image(self.path)) as connection:
+            with self._seen():
+                image = sides.image(self.path)
+            with closing(image) as connection:
                 return self._lines(connection, after)
 
     def append(self, line: str, *, after: int) -> None:
@@ -110,7 +113,8 @@ class File(Storage):
 
     @contextmanager
     def _opened(self) -> Iterator[sqlite3.Connection]:
-        sides.check(self.path)
+        with self._seen():
+            sides.check(self.path)
         where = sides.address(self.path, "mode=rw")
         with closing(sqlite3.connect(where, uri=True, timeout=0, isolation_level=None)) as connection:
             connection.text_factory = lambda data: data.decode(errors="replace")  # the digest will tell
@@ -123,6 +127,17 @@ class File(Storage):
             yield
         except sqlite3.Error as error:
             raise self._refusal(error) from None
+
+    @contextmanager
+    def _seen(self) -> Iterator[None]:
+        """Errors of files beside this one as sentences."""
+        try:
+            yield
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            raise StorageUnavailable(
+                f"{self.name} cannot be used now ({reason}); check the disk and its rights."
+            ) from None
 
     def _refusal(self, error: sqlite3.Error) -> ProbewiseError:
         kind = _kind(error)
@@ -327,7 +342,8 @@ def _together(connection: sqlite3.Connection) -> Iterator[None]:
     try:
         yield
     finally:
-        connection.execute("ROLLBACK")
+        with suppress(sqlite3.OperationalError):  # an error of the disk may have ended it
+            connection.execute("ROLLBACK")
 
 
 def _keep_name(path: Path) -> None:

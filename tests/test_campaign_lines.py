@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import stat
 import subprocess
 import sys
 import threading
@@ -259,6 +260,12 @@ def test_the_command_line_tells_of_a_torn_end_in_a_sentence(tmp_path: Path) -> N
     assert done.returncode == 0
     assert done.stderr.splitlines()[0].startswith(f"Warning: {path} ends with 5 bytes that are no record")
     assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_new_file_is_its_owners_only(tmp_path: Path) -> None:
+    campaign = create(tmp_path / "a.jsonl")
+    campaign.export(tmp_path / "copy.jsonl")
+    assert [stat.S_IMODE(own.stat().st_mode) for own in tmp_path.iterdir()] == [0o600, 0o600]
 
 
 # What others do to the file.

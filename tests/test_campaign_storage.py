@@ -6,7 +6,8 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,25 @@ class Forgetful(Memory):
         self.lines[after:] = [line]
 
 
+class Late(Memory):
+    def append(self, line: str, *, after: int) -> None:
+        if "late" in line and after > len(self.lines):
+            return
+        Memory.append(self, line, after=after)
+
+
+class Beginning(Memory):
+    def begin(self, lines: Iterable[str]) -> None:
+        self.lines = [*lines]
+
+
+class Hasty(Memory):
+    @contextmanager
+    def writing(self) -> Iterator[Storage]:
+        self.lines.append("{}")
+        yield self
+
+
 class Stripping(Memory):
     def append(self, line: str, *, after: int) -> None:
         Memory.append(self, line.replace("\u2028", " "), after=after)
@@ -101,8 +121,11 @@ class Failing(Memory):
 @pytest.mark.parametrize(
     ("broken", "sentence"),
     [
-        (Forgetful, "must raise StorageConflict"),
-        (Stripping, "line 2 was not read as it was stored"),
+        (Forgetful, "begin must raise where something is stored"),
+        (Beginning, "begin must raise where something is stored"),
+        (Late, "must raise StorageConflict"),
+        (Hasty, "a writer that failed before its append must change nothing"),
+        (Stripping, "line 4 was not read as it was stored"),
         (Doubling, "lost or doubled"),
         (Failing, "must all succeed, got OSError"),
     ],

@@ -48,11 +48,11 @@ def maybe(shape: Shape) -> Shape:
     return Shape(f"{shape.expected}, or null", lambda value: value is None or shape.fits(value))
 
 
-def several(shape: Shape, *, least: int = 1) -> Shape:
-    """A list of at least so many of them."""
+def several(shape: Shape, *, count: int | None = None) -> Shape:
+    """A list of so many of them, or of at least one."""
     return Shape(
-        f"a list of at least {least}, each {shape.expected}",
-        lambda value: type(value) is list and len(value) >= least and all(map(shape.fits, value)),
+        f"a list of {'at least 1' if count is None else count}, each {shape.expected}",
+        lambda value: type(value) is list and 0 < len(value) == (count or len(value)) and all(map(shape.fits, value)),
     )
 
 
@@ -84,7 +84,7 @@ BODIES: dict[str, Fields] = {
         "goal": {"delta": NUMBER, "epsilon": NUMBER},
         "algorithm": {"name": TEXT, "settings": JSON},
         "seed": WHOLE,
-        "outcome_range": several(maybe(NUMBER), least=2),
+        "outcome_range": several(maybe(NUMBER), count=2),
         "probe_columns": table(several(CELL)),
         "item_columns": table(several(CELL)),
     },

@@ -181,7 +181,7 @@ class Lines(Storage):
         """The file, held by this process alone; the lock of a process that died is gone with it."""
         until = time.monotonic() + PATIENCE
         while True:
-            file = os.open(self.path, os.O_RDWR | _BINARY | (os.O_CREAT if new else 0), 0o666)
+            file = os.open(self.path, os.O_RDWR | _BINARY | (os.O_CREAT if new else 0), 0o600)
             try:
                 if _taken(file) and _same(file, self.path):  # a migration may have put another file there
                     yield file

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from probewise.campaign.storage import Storage
-from probewise.errors import StorageConflict
+from probewise.errors import ProbewiseError, StorageConflict
 
 Open = Callable[[], Storage]
 """A new handle on one place, the same at every call, in which nothing is stored at first."""
@@ -23,16 +23,33 @@ def check_storage(open_: Open) -> None:
     ``open_`` gives a new handle on the same place each time, as another process would have.
     """
     _expect(list(open_().read()) == [], "a place in which nothing is stored must read as no lines")
-    stored = _keeps_lines(open_)
+    begun = _begins_once(open_)
+    stored = _keeps_lines(open_, begun)
     _refuses_what_comes_too_late(open_, stored)
+    _lets_one_writer_think(open_, stored)
     _serves_many_writers(open_, stored)
 
 
-def _keeps_lines(open_: Open) -> list[str]:
+def _begins_once(open_: Open) -> list[str]:
+    """Several lines at once make a new journal, and never a second one in its place."""
+    lines = ['{"first":1}', '{"second":2}']
+    open_().begin(lines)
+    _expect(list(open_().read()) == lines, "what a journal was begun with must be read")
+    try:
+        open_().begin(['{"late":true}'])
+    except ProbewiseError:
+        pass
+    else:
+        raise AssertionError("begin must raise where something is stored.")
+    _expect(list(open_().read()) == lines, "a begin that was refused must change nothing")
+    return lines
+
+
+def _keeps_lines(open_: Open, begun: Sequence[str]) -> list[str]:
     """What was appended is read by every handle, to the character, from any number on."""
-    lines = ['{"plain":1}', '{"text":"Größe 10 µm \u2028 %s \\\\n \'\\""}', '{"long":"' + 1_000_000 * "x" + '"}']
-    first, second = open_(), open_()
-    for number, line in enumerate(lines):
+    more = ['{"plain":1}', '{"text":"Größe 10 µm \u2028 %s \\\\n \'\\""}', '{"long":"' + 1_000_000 * "x" + '"}']
+    lines, first, second = [*begun, *more], open_(), open_()
+    for number, line in list(enumerate(lines))[len(begun) :]:
         (first if number % 2 else second).append(line, after=number)
         _expect(list(first.read(number)) == [line], f"line {number + 1} was not read as it was stored")
     for handle in (first, second, open_()):
@@ -51,6 +68,26 @@ def _refuses_what_comes_too_late(open_: Open, stored: Sequence[str]) -> None:
         else:
             raise AssertionError(f"append(after={after}) to {len(stored)} lines must raise StorageConflict.")
         _expect(list(open_().read()) == list(stored), "an append that was refused must change nothing")
+
+
+def _lets_one_writer_think(open_: Open, stored: list[str]) -> None:
+    """A writer that fails while it thinks stores nothing; one that does not stores its line after what it read."""
+    try:
+        with open_().writing() as alone:
+            alone.read()
+            raise _Thought
+    except _Thought:
+        pass
+    _expect(list(open_().read()) == stored, "a writer that failed before its append must change nothing")
+    with open_().writing() as alone:
+        alone.append('{"thought":true}', after=len(alone.read()))
+        _expect(list(alone.read(len(stored))) == ['{"thought":true}'], "a writer must read what it stored")
+    stored.append('{"thought":true}')
+    _expect(list(open_().read()) == stored, "what a writer stored must be read by all when it is done")
+
+
+class _Thought(Exception):
+    """What a writer fails with here."""
 
 
 def _serves_many_writers(open_: Open, stored: Sequence[str]) -> None:

@@ -528,3 +528,46 @@ def test_a_writer_that_is_alone_is_alone(tmp_path: Path, monkeypatch: pytest.Mon
     with pytest.raises(ZeroDivisionError), store.writing():
         raise ZeroDivisionError
     assert store.read(3) == ['{"mine":1}', '{"mine":2}']
+
+
+def test_a_link_is_as_good_as_the_file(tmp_path: Path) -> None:
+    """SQLite keeps the journal where the file is; so must those who look for it."""
+    one, other, link = tmp_path / "one.campaign", tmp_path / "other.campaign", tmp_path / "links" / "a.campaign"
+    create(one, 5)
+    create(other, 5)
+    link.parent.mkdir()
+    link.symlink_to(other)
+    die_in_a_write(one)
+    beside(one, "-journal").rename(beside(other, "-journal"))
+    with pytest.raises(pw.InvalidCampaign, match=OTHER):
+        pw.Campaign.open(link)
+    beside(other, "-journal").unlink()
+    pw.Campaign.open(link).note("by the link")
+    assert len(lines(other)) == 7
+
+
+def test_version_0_1_0_may_still_write(tmp_path: Path) -> None:
+    """It counts nothing and saves the first page last; what it leaves when it dies is taken back all the same."""
+    path = tmp_path / "a.campaign"
+    create(path, 5)
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        insert(connection, next_record(path, "of the past"))
+    assert len(lines(path)) == 7
+    record = next_record(path, "never acknowledged")
+    if (child := os.fork()) == 0:
+        try:
+            connection = sqlite3.connect(path, isolation_level=None)
+            connection.execute("BEGIN IMMEDIATE")
+            insert(connection, record)
+            shutil.copy(path, tmp_path / "before.campaign")
+            connection.set_trace_callback(None)
+            connection.execute("PRAGMA cache_spill=1")
+            connection.execute("PRAGMA cache_size=1")
+            connection.execute("CREATE TABLE big AS SELECT randomblob(100000)")
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert beside(path, "-journal").exists()
+    assert len(lines(path)) == 7
+    pw.Campaign.open(path).note("of now")
+    assert len(lines(path)) == 8

@@ -8,6 +8,7 @@ which only version 0.1.0 wrote, must go on from the records that the file holds.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import struct
 import time
@@ -69,8 +70,9 @@ def image(path: Path) -> sqlite3.Connection:
 
 
 def beside(path: Path, ending: str) -> Path:
-    """The side file of that kind."""
-    return path.with_name(path.name + ending)
+    """The side file of that kind, which lies where the file is, not where a link to it is."""
+    real = Path(os.path.realpath(path))
+    return real.with_name(real.name + ending)
 
 
 def address(path: Path, options: str) -> str:
@@ -121,9 +123,10 @@ def _check_journal(path: Path, data: bytes) -> None:
         connection.execute("PRAGMA writable_schema=ON")  # only the header is read, which may be all that was written
         now = _header(connection)
     size, sector, page = struct.unpack(">III", data[16:28])
-    first = data[sector + 4 : sector + 4 + page]
+    begins = data[sector : sector + 4] == b"\0\0\0\1"  # all pages may be there, and their number not yet
+    first = data[sector + 4 : sector + 4 + page] if begins else dict(_saved(data)).get(1, b"")
     saved = _Header(*(int.from_bytes(first[at : at + 4], "big") for at in (68, 60)))
-    if data[sector : sector + 4] == b"\0\0\0\1" and len(first) == page and saved.identity != 0:
+    if len(first) == page and saved.identity != 0:
         fits = saved.identity == now.identity and 0 <= now.records - saved.records <= 1
     elif size == 0 and now.records == 0 and now.identity != 0:  # the file was about to be made
         fits = True

@@ -7,6 +7,7 @@ import random
 import secrets
 import sqlite3
 import stat
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -161,8 +162,8 @@ class File(Storage):
             )
         if not new:
             raise conflict(self.name, after, 0)
-        try:  # without opening it: to close a file drops the locks of all threads on it
-            os.mknod(self.path, stat.S_IFREG | 0o600)
+        try:
+            _make(self.path)
         except FileExistsError:
             pass
         except OSError as error:
@@ -299,6 +300,14 @@ class File(Storage):
         File(path)._find(new=True, after=0)
         with self._opened() as source, closing(sqlite3.connect(path)) as target:
             source.backup(target)
+
+
+def _make(path: Path) -> None:
+    """An empty file; where that can be, without opening it, since to close a file drops the locks of all threads."""
+    if sys.platform == "linux":
+        os.mknod(path, stat.S_IFREG | 0o600)
+    else:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
 
 
 def _identity() -> int:

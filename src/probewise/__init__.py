@@ -62,6 +62,7 @@ _WHERE = {
     "InvalidTable": "errors",
     "InvalidCampaign": "errors",
     "InvalidRows": "errors",
+    "RoundTooLarge": "errors",
     "StorageConflict": "errors",
     "StorageUnavailable": "errors",
     "TornJournal": "errors",
@@ -124,6 +125,7 @@ if TYPE_CHECKING:
     from probewise.errors import NotIdentifiable as NotIdentifiable
     from probewise.errors import OutOfStock as OutOfStock
     from probewise.errors import ProbewiseError as ProbewiseError
+    from probewise.errors import RoundTooLarge as RoundTooLarge
     from probewise.errors import StorageConflict as StorageConflict
     from probewise.errors import StorageUnavailable as StorageUnavailable
     from probewise.errors import TornJournal as TornJournal

@@ -49,6 +49,10 @@ class InvalidCampaign(ProbewiseError, ValueError):
     """A campaign cannot be created, opened or changed in that way."""
 
 
+class RoundTooLarge(ProbewiseError, ValueError):
+    """The next round has more rows than are allowed; nothing was asked for."""
+
+
 class InvalidRows(ProbewiseError, ValueError):
     """Rows that a campaign was told are not what it asked for; none of them was recorded."""
 

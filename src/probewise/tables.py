@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import importlib
 import importlib.util
-import io
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from probewise.cells import csv_records, fault, looks_numeric, number
 from probewise.coordinates import Array
 from probewise.errors import InvalidProblem, MissingExtra
 
@@ -97,7 +96,7 @@ class Table:
         if isinstance(cells, np.ndarray):
             return bool(cells.dtype.kind not in "biuf")
         filled = [cell for cell in cells[:1000] if cell.casefold() not in _MISSING]
-        return 2 * sum(_number(cell) is None for cell in filled) > len(filled)
+        return 2 * sum(not looks_numeric(cell) for cell in filled) > len(filled)
 
     def numbers(self, name: str) -> Array:
         """One column as an array (k,); a bad cell of a CSV file is named with its line."""
@@ -106,7 +105,7 @@ class Table:
             if self.is_text(name):
                 raise InvalidProblem(f"column '{name}' of {self.name} must hold numbers, got text.")
             return cells.astype(np.float64)
-        values = [_number(cell) for cell in cells]
+        values = [number(cell) for cell in cells]
         out = np.array(values, dtype=np.float64)  # None becomes NaN
         if not np.isfinite(out).all():
             row = int(np.argmin(np.isfinite(out)))
@@ -180,7 +179,7 @@ def numeric(values: ArrayLike, name: str) -> Array:
         if array.dtype.kind not in "biufO":
             raise TypeError(f"values of type {array.dtype}")
         return np.array(np.ma.filled(array.astype(np.float64), np.nan))
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         kind = type(values).__name__
         raise InvalidProblem(f"{name} must hold numbers only, got a {kind} that does not ({error}).") from None
 
@@ -240,19 +239,21 @@ def _read_parquet(path: Path) -> Table:
 
 
 def _read_csv(path: Path) -> Table:
-    """Cells as text without surrounding blanks; empty lines are skipped and a byte order mark is ignored."""
+    """Cells as text, unguarded; empty lines are skipped and a byte order mark is ignored."""
     content = path.read_bytes()
     if content.startswith(_SPREADSHEET):
         raise InvalidProblem(f"{path.name} is a spreadsheet of Excel or the like; save it as CSV (UTF-8).")
     try:
-        lines = list(io.StringIO(content.decode("utf-8-sig"), newline=""))
+        records = list(csv_records(content.decode("utf-8-sig")))
     except UnicodeDecodeError:
         raise InvalidProblem(f"{path.name} is not UTF-8 text; save it as CSV in UTF-8 or as Parquet.") from None
-    records = _records(lines, path.name)
+    except csv.Error as error:
+        reason, line = error.args
+        raise InvalidProblem(f"{path.name}, line {line}: the line cannot be split into cells ({reason}).") from None
     if not records:
         raise InvalidProblem(f"{path.name} is empty; its first line must name the columns.")
     header = records[0][1]
-    if all(_number(cell) is not None for cell in header):
+    if all(number(cell) is not None for cell in header):
         raise InvalidProblem(f"the first line of {path.name} must name the columns, got numbers: {named(header)}.")
     for line, cells in records[1:]:
         if len(cells) != len(header):
@@ -266,35 +267,6 @@ def _read_csv(path: Path) -> Table:
     return Table(path.name, tuple(header[at] for at in kept), columns, tuple(line for line, _ in records[1:]))
 
 
-def _records(lines: list[str], name: str) -> list[tuple[int, list[str]]]:
-    """(first line, cells) of each record that is not blank; the first line shows the separator."""
-    first = next((line for line in lines if line.strip()), "")
-    bare = re.sub(r'"[^"]*"', "", first)
-    reader = csv.reader(lines, delimiter=max(",;\t", key=bare.count), strict=True)
-    out, line = [], 1
-    try:
-        for record in reader:
-            cells = [cell.strip() for cell in record]
-            if any(cells):
-                out.append((line, cells))
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise InvalidProblem(f"{name}, line {line}: the line cannot be split into cells ({error}).") from None
-    return out
-
-
-def _number(cell: str) -> float | None:
-    """The number that a cell spells, NaN and infinity included; None for anything else, 1_000 among it."""
-    try:
-        return None if "_" in cell else float(cell)
-    except ValueError:
-        return None
-
-
 def _fault(cell: str) -> str:
-    if cell.casefold() in _MISSING:
-        return "the number is missing; fill it in or leave the row out"
-    if _number(cell) is not None:
-        return f"'{cell}' is not finite; give a finite number"
-    hint = "use a decimal point" if _number(cell.replace(",", ".")) is not None else "give a number"
-    return f"'{cell}' is not a number; {hint}"
+    missing = cell.casefold() in _MISSING
+    return "the number is missing; fill it in or leave the row out" if missing else fault(cell)

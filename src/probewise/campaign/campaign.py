@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import getpass
 import secrets
 from collections.abc import Callable, Iterable
@@ -17,7 +16,7 @@ from probewise.algorithms import Algorithm, Sage
 from probewise.campaign import entry, journal
 from probewise.campaign.bodies import COUNT
 from probewise.campaign.charter import Charter, limits
-from probewise.campaign.ledger import OPEN, VOIDED, Ledger, Place, row_id, stocked
+from probewise.campaign.ledger import LARGEST, OPEN, VOIDED, Ledger, Place, Plan, row_id, stocked
 from probewise.campaign.lines import Lines
 from probewise.campaign.news import Stand, news, what_changed
 from probewise.campaign.records import Record
@@ -26,9 +25,11 @@ from probewise.campaign.rows import Rows, all_rows, no_rows, open_rows, own_colu
 from probewise.campaign.status import Status, status
 from probewise.campaign.storage import Storage, storage_at
 from probewise.campaign.told import Proposal, Told, recorded, unplanned
-from probewise.errors import InvalidCampaign, InvalidRows, StorageConflict, StorageUnavailable
+from probewise.errors import InvalidCampaign, InvalidRows, RoundTooLarge, StorageConflict, StorageUnavailable
 from probewise.estimate import least_squares
+from probewise.files import new_file
 from probewise.goal import BestItem
+from probewise.measurements import Counts
 from probewise.problem import Problem
 from probewise.result import Result, Round
 from probewise.run import check
@@ -36,6 +37,8 @@ from probewise.tables import TableLike
 
 _TRIES = 1000
 """Writes that may come too late in a row."""
+MAX_ROUND = 100_000
+"""Rows of a round, unless more are allowed."""
 
 
 class Campaign:
@@ -136,15 +139,16 @@ class Campaign:
         """Who plans and decides."""
         return self._ledger.charter.algorithm
 
-    def ask(self, *, due: str | date | None = None) -> Rows:
+    def ask(self, *, due: str | date | None = None, max_round: int = MAX_ROUND) -> Rows:
         """The rows to measure: those of the round that is not complete or, if all are, of a new one.
 
         Asked again, it gives the rows that are still open; once an item is declared, none. ``due`` is the day by which
-        a new round is wanted; it stands on the sheet and in the status, and nothing happens if it passes.
+        a new round is wanted; it stands on the sheet and in the status, and nothing happens if it passes. A new round
+        of more than ``max_round`` rows is refused.
         """
+        day, most = _day(due), _largest(max_round)
         self._settle()
-        day = _day(due)
-        self._write(lambda ledger: self._round(ledger, day))
+        self._write(lambda ledger: self._round(ledger, day, most))
         ledger, charter = self._ledger, self._ledger.charter
         sheet = ledger.waiting
         if sheet is None:
@@ -245,7 +249,7 @@ class Campaign:
         ledger, problem, data = self._ledger, self.problem, self._ledger.measured
         n = problem.n_probes
         counted = [sheet for sheet in ledger.sheets if not sheet.empty]
-        rounds = tuple(Round(np.bincount(sheet.probes, minlength=n), sheet.measurements(n)) for sheet in counted)
+        rounds = tuple(Round(sheet.counts(n), sheet.measurements(n)) for sheet in counted)
         theta = least_squares(problem.probes, data, sigma=problem.sigma).theta
         item = None if standing.item is None else problem.item_names.index(standing.item)
         state = "identified" if item is not None else "undecided" if ledger.declared is None else "not certified"
@@ -263,11 +267,9 @@ class Campaign:
         if path.suffix.casefold() == ".jsonl":
             Lines(path).begin(record.line for record in self.records)
             return
-        columns = all_rows(self.ledger.charter, self._ledger.sheets)
-        with path.open("w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(columns)
-            writer.writerows(zip(*columns.values(), strict=True))
+        ledger = self.ledger
+        with new_file(path) as file:
+            file.writelines(all_rows(ledger.charter, ledger.sheets))
 
     def _take(self, records: Iterable[Record]) -> None:
         for record in records:
@@ -298,17 +300,18 @@ class Campaign:
                 return True
         raise StorageConflict(f"{self._store.name} was changed by others {_TRIES} times in a row; try again.")
 
-    def _round(self, ledger: Ledger, due: str | None) -> Proposal:
+    def _round(self, ledger: Ledger, due: str | None, most: int) -> Proposal:
         """The next round, unless one is waiting or the search is over."""
         trail = self._trail = replay(ledger, self._trail)
         if ledger.waiting is not None or trail.answer is not None:
             return None
         charter, number = ledger.charter, len(ledger.sheets) + 1
-        counts = charter.algorithm.ask(ledger.problem, charter.goal, trail.state, _stream(charter, number, 0))
-        probes = np.repeat(np.arange(counts.size), counts)
-        _stream(charter, number, 1).shuffle(probes)  # the order of measuring must not follow the probes
+        counts = charter.algorithm.ask(ledger.problem, charter.goal, trail.state, _stream(charter, number))
+        _check_size(counts, most, charter)
+        plan = Plan.of(counts, charter.seed, number)
         begins = not charter.algorithm.under_way(trail.state)
-        return "asked", {"round": number, "probes": probes.tolist(), "begins": begins, "due": due}
+        asked = {"probes": plan.probes.tolist(), "counts": plan.counts.tolist(), "key": plan.key}
+        return "asked", {"round": number, **asked, "begins": begins, "due": due}
 
     def _settle(self) -> Ledger:
         """Declare the answer that the records lead to, or withdraw one to which they no longer lead."""
@@ -364,8 +367,27 @@ def _day(due: str | date | None) -> str | None:
         raise InvalidRows(f"due must be a date such as 2026-12-31, got {due!r}.") from None
 
 
-def _stream(charter: Charter, round_: int, use: int) -> np.random.Generator:
-    return np.random.default_rng(np.random.SeedSequence(charter.seed, spawn_key=(round_, use)))
+def _largest(rows: int) -> int:
+    if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= LARGEST:
+        raise InvalidCampaign(f"max_round must be a whole number from 1 to {LARGEST:,}, got {rows!r:.50}.")
+    return rows
+
+
+def _check_size(counts: Counts, most: int, charter: Charter) -> None:
+    """Refuse a round that nobody can have meant."""
+    rows, cost = sum(counts.tolist()), float(counts @ charter.problem.cost)
+    if rows <= most:
+        return
+    other = "max_batch" if charter.algorithm.name == "sage" else "another algorithm, such as sage with max_batch"
+    allow = f", or allow such a round by max_round (--max-round {rows})" if rows <= LARGEST else ""
+    raise RoundTooLarge(
+        f"the next round would have {rows:,} rows and cost {cost:,.6g}, and at most {most:,} rows are allowed: begin a "
+        f"campaign with a larger epsilon or delta, a smaller sigma, or {other}{allow}; nothing was asked for."
+    )
+
+
+def _stream(charter: Charter, round_: int) -> np.random.Generator:
+    return np.random.default_rng(np.random.SeedSequence(charter.seed, spawn_key=(round_, 0)))
 
 
 def _user() -> str:

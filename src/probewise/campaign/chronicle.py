@@ -66,7 +66,7 @@ def _created(body: dict[str, Any]) -> str:
 
 
 def _round(body: dict[str, Any]) -> str:
-    rows, probes = len(body["probes"]), len(set(body["probes"]))
+    rows, probes = sum(body.get("counts", ())) or len(body["probes"]), len(set(body["probes"]))
     return f"round {body['round']}: {rows:,} rows on {probes:,} probes"
 
 

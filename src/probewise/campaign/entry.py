@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,14 +13,18 @@ from typing import Any
 
 import numpy as np
 
+from probewise import cells
 from probewise.campaign.charter import Charter
 from probewise.campaign.ledger import RECORDED, VOIDED, Ledger, Place, place_of, row_id
-from probewise.campaign.rows import OWN, Rows
+from probewise.campaign.rows import OWN, STATE, Rows, shown_columns
 from probewise.errors import InvalidProblem, InvalidRows
 from probewise.tables import Table, named, read_table
 
 Told = Any
 """A file, a data frame, a `Table`, rows as dictionaries, or a mapping from ids to outcomes."""
+
+_LONG = 100
+"""Letters of a cell that a message shows."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,7 @@ class Line:
     def fault(self, column: str, expected: str) -> InvalidRows:
         """What is wrong with a cell."""
         value = self.cells.get(column)
-        got = "nothing" if value is None else repr(value)
+        got = "nothing" if value is None else _short(value)
         return InvalidRows(f"{self.where}, column '{column}': got {got}, {expected}; nothing was recorded.")
 
 
@@ -103,10 +108,18 @@ def _table(source: Any, needed: Sequence[str]) -> list[Line]:
     return [Line(table.place(at), dict(zip(table.header, row, strict=True))) for at, row in enumerate(cells)]
 
 
+def _short(value: Any) -> str:
+    """A cell for a message; a number may have thousands of digits."""
+    if isinstance(value, int) and abs(value) >= 10**60:
+        return "a whole number of more than 60 digits"
+    text = repr(value)
+    return text if len(text) <= _LONG else f"{text[:_LONG]}…"
+
+
 def _cell(value: Any) -> Any:
-    """None for an empty cell, text without blanks, Python's own numbers."""
+    """None for an empty cell, Python's own numbers; names keep their blanks."""
     if isinstance(value, str):
-        return value.strip() or None
+        return value if value.strip() else None
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -114,14 +127,14 @@ def number(line: Line, charter: Charter) -> float:
     """The outcome of a row."""
     value = line.cells["outcome"]
     if isinstance(value, str):
-        try:
-            value = math.nan if "_" in value else float(value)
-        except ValueError:
-            comma = "use a decimal point" if "," in value else "enter a number, or leave it empty"
-            raise line.fault("outcome", f"expected a number; {comma}") from None
+        found = cells.number(value)
+        if found is None:
+            hint = cells.advice(value, "enter a number, or leave it empty")
+            raise line.fault("outcome", f"expected a number; {hint}")
+        value = found
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise line.fault("outcome", "expected a number")
-    if not math.isfinite(value):
+    if not abs(value) <= sys.float_info.max:
         raise line.fault("outcome", "expected a finite number; leave the cell empty if there is none, or void the row")
     low, high = charter.outcome_range
     if not low <= value <= high:
@@ -140,14 +153,14 @@ def place(line: Line, ledger: Ledger) -> Place:
         raise line.fault("measurement", f"which was never asked for; {asked}")
     probe = line.cells.get("probe")
     expected = ledger.charter.problem.probe_names[ledger.sheet(found[0]).probes[found[1] - 1]]
-    if probe is not None and str(probe) != expected:
+    if probe is not None and expected not in (str(probe), str(probe).strip()):
         raise line.fault("probe", f"expected '{expected}' in row '{row_id(*found)}'; rows may have been shifted")
     return found
 
 
 def _last(ledger: Ledger) -> str:
     sheet = ledger.sheets[-1]
-    return row_id(sheet.number, sheet.probes.size)
+    return row_id(sheet.number, sheet.size)
 
 
 def checked(table: Told, ledger: Ledger) -> Entry:
@@ -197,7 +210,7 @@ def _check_once(given: list[Line], places: Sequence[Place]) -> None:
 
 def _notes(given: Iterable[Line], places: Iterable[Place], charter: Charter) -> dict[str, dict[str, Any]]:
     """Cells of columns that were not on the sheet."""
-    known = {*OWN, *charter.probe_columns}
+    known = {*OWN, STATE, *shown_columns(charter)}
     out = {}
     for line, own in zip(given, places, strict=True):
         more = {name: _plain(value) for name, value in line.cells.items() if name not in known and value is not None}
@@ -218,13 +231,14 @@ def own_rows(table: Told, ledger: Ledger) -> tuple[list[int], list[float]]:
     probes, outcomes = [], []
     for line in lines(table, ("probe", "outcome")):
         name = line.cells["probe"]
-        if str(name) not in numbers:
+        own = next((text for text in (str(name), str(name).strip()) if text in numbers), None)
+        if own is None:
             close = difflib.get_close_matches(str(name), problem.probe_names, 1)
             hint = f"did you mean '{close[0]}'" if close else f"the probes are {named(problem.probe_names)}"
             raise line.fault("probe", f"expected the name of a probe; {hint}")
         if line.cells["outcome"] is None:
             raise line.fault("outcome", "expected a number")
-        probes.append(numbers[str(name)])
+        probes.append(numbers[own])
         outcomes.append(number(line, ledger.charter))
     if not probes:
         raise InvalidRows("a round needs at least one row, got none.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -28,7 +29,11 @@ ANY_ROUNDS = frozenset({"sage"})
 Place = tuple[int, int]
 """Round and row, both from 1."""
 
-_ID = re.compile(r"\s*[rR]?0*([1-9]\d{0,8})-0*([1-9]\d{0,8})\s*")
+LARGEST = 10**9 - 1
+"""Rows that a round can have: an id has a place for nine digits."""
+
+_ID = re.compile(r"\s*[rR]?0*([1-9][0-9]{0,8})-0*([1-9][0-9]{0,8})\s*")
+_KEY = re.compile("[0-9a-f]{32}")
 
 
 def row_id(round_: int, row: int) -> str:
@@ -43,13 +48,55 @@ def place_of(text: str) -> Place | None:
 
 
 @dataclass(frozen=True, eq=False)
+class Plan:
+    """How often a round measures which probes; the order follows from the key, and is made when it is needed."""
+
+    probes: NDArray[np.int64]
+    """(m,): the probes that are measured, ascending."""
+    counts: NDArray[np.int64]
+    """(m,): how often each, at least once."""
+    key: str
+    """32 hexadecimal digits."""
+
+    def __post_init__(self) -> None:
+        probes, counts = self.probes, self.counts
+        fits = probes.ndim == 1 and probes.shape == counts.shape and probes.size > 0 and _KEY.fullmatch(self.key)
+        if not fits or (np.diff(probes) <= 0).any() or probes[0] < 0 or counts.min() < 1 or self.size > LARGEST:
+            raise InvalidCampaign(
+                f"a round needs probes in ascending order, a count of each, a key, and at most {LARGEST:,} rows, got "
+                f"{probes.size} probes, {counts.size} counts, the key '{self.key[:32]}' and {self.size} rows."
+            )
+
+    @classmethod
+    def of(cls, counts: NDArray[np.int64], seed: int, round_: int) -> Plan:
+        """The plan of a round with counts (n,) of all probes, in an order that the seed fixes."""
+        (probes,) = np.nonzero(counts)
+        key = hashlib.sha256(f"order of round {round_} of {seed}".encode()).hexdigest()[:32]
+        return cls(probes, counts[probes], key)
+
+    @cached_property
+    def size(self) -> int:
+        """Number of rows."""
+        return sum(self.counts.tolist())
+
+    @cached_property
+    def rows(self) -> NDArray[np.int64]:
+        """(k,): the probe of each row: sorted by probe, then by the k first words of Philox4x64 under the key.
+
+        The words of a bit generator are the same in all versions of NumPy; a shuffle is not.
+        """
+        words = np.random.Philox(key=int(self.key, 16)).random_raw(self.size)
+        return np.repeat(self.probes, self.counts)[np.argsort(words, kind="stable")]
+
+
+@dataclass(frozen=True, eq=False)
 class Sheet:
     """One round: its rows in the order of measuring, and what came back."""
 
     number: int
     """Number of the round, from 1."""
-    probes: NDArray[np.int64]
-    """(k,): the probe of each row."""
+    plan: Plan | NDArray[np.int64]
+    """From which the rows follow, or (k,): the probe of each row."""
     outcomes: Array
     """(k,): the outcome that counts now, NaN where there is none."""
     states: NDArray[np.int8]
@@ -65,15 +112,38 @@ class Sheet:
     closed: str | None = None
     """Why the rows that are missing are not waited for."""
 
+    @property
+    def probes(self) -> NDArray[np.int64]:
+        """(k,): the probe of each row."""
+        return self.plan.rows if isinstance(self.plan, Plan) else self.plan
+
+    @property
+    def size(self) -> int:
+        """Number k of rows."""
+        return self.plan.size
+
+    def counts(self, n_probes: int) -> NDArray[np.int64]:
+        """(n,): rows of each probe."""
+        if not isinstance(self.plan, Plan):
+            return np.bincount(self.plan, minlength=n_probes)
+        out = np.zeros(n_probes, dtype=np.int64)
+        out[self.plan.probes] = self.plan.counts
+        return out
+
+    @cached_property
+    def left(self) -> int:
+        """Rows that are open; OPEN is 0."""
+        return self.size - int(np.count_nonzero(self.states))
+
     @cached_property
     def complete(self) -> bool:
         """Whether an algorithm may be told of it."""
-        return self.closed is not None or not (self.states == OPEN).any()
+        return self.closed is not None or self.left == 0
 
     @cached_property
     def empty(self) -> bool:
         """Whether no row has an outcome."""
-        return not (self.states == RECORDED).any()
+        return self.left == self.size or not (self.states == RECORDED).any()
 
     @property
     def replicates(self) -> NDArray[np.int64]:
@@ -88,6 +158,8 @@ class Sheet:
 
     def measurements(self, n_probes: int) -> Measurements:
         """What is recorded and not voided, in the order of the rows: it does not matter when each came."""
+        if self.empty:
+            return Measurements.empty(n_probes)
         there = self.states == RECORDED
         return Measurements.from_outcomes(n_probes, self.probes[there], self.outcomes[there])
 
@@ -147,11 +219,12 @@ class Ledger:
     def measured(self) -> Measurements:
         """All that is recorded, whether the algorithm has heard of it or not."""
         n = self.charter.problem.n_probes
-        if not self.sheets:
+        sheets = [sheet for sheet in self.sheets if not sheet.empty]
+        if not sheets:
             return Measurements.empty(n)
-        there = [sheet.states == RECORDED for sheet in self.sheets]
-        probes = np.concatenate([s.probes[t] for s, t in zip(self.sheets, there, strict=True)])
-        outcomes = np.concatenate([s.outcomes[t] for s, t in zip(self.sheets, there, strict=True)])
+        there = [sheet.states == RECORDED for sheet in sheets]
+        probes = np.concatenate([s.probes[t] for s, t in zip(sheets, there, strict=True)])
+        outcomes = np.concatenate([s.outcomes[t] for s, t in zip(sheets, there, strict=True)])
         return Measurements.from_outcomes(n, probes, outcomes)
 
     def sheet(self, number: int) -> Sheet:
@@ -160,7 +233,7 @@ class Ledger:
 
     def has(self, place: Place) -> bool:
         """Whether there is such a row."""
-        return place[0] <= len(self.sheets) and place[1] <= self.sheet(place[0]).probes.size
+        return place[0] <= len(self.sheets) and place[1] <= self.sheet(place[0]).size
 
     def outcome(self, place: Place) -> float | None:
         """The outcome that counts now."""
@@ -225,12 +298,24 @@ def _outcomes(ledger: Ledger, record: Record, outcomes: list[float], count: int)
     return values
 
 
+def _plan(record: Record, probes: NDArray[np.int64]) -> Plan:
+    counts = np.array(record.body.get("counts", []), dtype=np.int64)
+    try:
+        return Plan(probes, counts, record.body.get("key", ""))
+    except InvalidCampaign as error:
+        raise record.fault(str(error).rstrip(".")) from None
+
+
 def _asked(ledger: Ledger, record: Record) -> Ledger:
     if ledger.waiting is not None:
         raise record.fault(f"round {ledger.waiting.number} is not complete")
     probes, body = _probes(ledger, record), record.body
-    empty, states = np.full(probes.size, np.nan), np.zeros(probes.size, dtype=np.int8)
-    sheet = Sheet(body["round"], probes, empty, states, True, ledger.problem, body["begins"], body["due"])
+    plan: Plan | NDArray[np.int64] = probes  # of each row, in form 1
+    if "counts" in body or "key" in body:
+        plan = _plan(record, probes)
+    empty = np.broadcast_to(np.nan, plan.size)  # one number, whatever the size
+    states = np.broadcast_to(np.int8(OPEN), plan.size)
+    sheet = Sheet(body["round"], plan, empty, states, True, ledger.problem, body["begins"], body["due"])
     return replace(ledger, sheets=(*ledger.sheets, sheet))
 
 

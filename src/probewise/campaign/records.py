@@ -12,8 +12,10 @@ from probewise.campaign.bodies import BODIES, ENVELOPE, fault
 from probewise.campaign.storage import VERSION
 from probewise.errors import InvalidCampaign
 
-FORM = 1
-"""Version of the records that are written; records are never rewritten, so all versions up to it are read."""
+FORM = 2
+"""Version of the records that are written; records are never rewritten, so all versions up to it are read.
+
+Form 2 says how often a round measures which probes, where form 1 lists the probe of each row."""
 
 KINDS: dict[str, str] = {
     "created": "what is to be found, among which items, by which probes",

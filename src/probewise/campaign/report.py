@@ -12,6 +12,7 @@ from probewise.campaign.sections import decision, headline, ranking
 from probewise.campaign.storage import VERSION
 from probewise.campaign.view import View, view
 from probewise.errors import InvalidCampaign
+from probewise.files import new_file
 
 if TYPE_CHECKING:
     from probewise.campaign.campaign import Campaign
@@ -29,7 +30,9 @@ PARTS = {
 def write(campaign: Campaign, path: str | Path) -> None:
     """Write the report of a campaign as it is now; the same records give the same file."""
     try:
-        Path(path).write_text(report(campaign), "utf-8")
+        text = report(campaign)
+        with new_file(path) as file:
+            file.write(text)
     except OSError as error:
         raise InvalidCampaign(
             f"the report cannot be written to {path} ({error.strerror}); choose another name."

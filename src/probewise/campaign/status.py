@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
 from probewise.adequacy import Adequacy
 from probewise.campaign.appraisal import appraised, scrutinised
-from probewise.campaign.ledger import OPEN, Ledger
+from probewise.campaign.ledger import Ledger
 from probewise.campaign.numbers import Numbers
 from probewise.campaign.replay import Trail
 from probewise.campaign.storage import VERSION
@@ -92,7 +90,7 @@ def status(ledger: Ledger, trail: Trail) -> Status:
         measurements=data.n,
         cost=data.cost(problem.cost),
         rounds=sum(not sheet.empty for sheet in ledger.sheets),
-        waiting=0 if waiting is None else int(np.count_nonzero(waiting.states == OPEN)),
+        waiting=0 if waiting is None else waiting.left,
         waiting_round=None if waiting is None else waiting.number,
         due=None if waiting is None else waiting.due,
         forecast=None if forecast is None else asdict(forecast),
@@ -150,8 +148,7 @@ def _sentence(ledger: Ledger, found: Numbers, adequacy: Adequacy) -> str:
     sheet = ledger.waiting
     if sheet is None:
         return f"{found.sentence} Ask for the next round."
-    rows = int(np.count_nonzero(sheet.states == OPEN))
-    waits = f"Round {sheet.number} waits for {rows} of its {sheet.probes.size} rows"
+    waits = f"Round {sheet.number} waits for {sheet.left} of its {sheet.size} rows"
     if found.leader is None and ledger.measured.n:
         return f"{waits}; then {len(found.items):,} items are compared for the first time."
     return f"{found.sentence} {waits}."

@@ -65,8 +65,8 @@ class View:
         states = np.concatenate([np.zeros(0, np.int8), *(sheet.states for sheet in sheets)])
         missing = sum(int((sheet.states == OPEN).sum()) for sheet in sheets if sheet.closed is not None)
         return {
-            "planned": sum(sheet.probes.size for sheet in sheets if sheet.planned),
-            "unplanned": sum(sheet.probes.size for sheet in sheets if not sheet.planned),
+            "planned": sum(sheet.size for sheet in sheets if sheet.planned),
+            "unplanned": sum(sheet.size for sheet in sheets if not sheet.planned),
             "recorded": int((states == RECORDED).sum()),
             "voided": int((states == VOIDED).sum()),
             "corrected": sum(record.kind == "corrected" for record in self.records),

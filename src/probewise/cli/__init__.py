@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import sys
 import warnings
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn, TextIO, final
 
 import click
 
 from probewise import __version__
+from probewise.cells import visible
 from probewise.errors import ProbewiseError, TornJournal
 
 SECTIONS = {
@@ -40,6 +42,7 @@ class Skin(click.Group):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="replace")  # a console that lacks a letter still gets the numbers
         try:
+            _check_text(args[0] if args and args[0] is not None else extra.get("args") or sys.argv[1:])
             with warnings.catch_warnings():
                 warnings.showwarning = _warned
                 code = click.Group.main(self, *args, **{**extra, "standalone_mode": False})
@@ -79,11 +82,20 @@ def _warned(
 ) -> None:
     """A sentence of the package, or what Python says of a warning that is not ours."""
     other = warnings.formatwarning(message, category, filename, lineno, line)
-    click.echo(f"Warning: {message}" if issubclass(category, TornJournal) else other, err=True)
+    click.echo(f"Warning: {visible(str(message))}" if issubclass(category, TornJournal) else other, err=True)
+
+
+def _check_text(words: Sequence[str]) -> None:
+    """Refuse arguments in another encoding, which neither the journal nor a table could hold."""
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            raise click.UsageError(f"the argument '{word}' is not UTF-8 text; type or rename it") from None
 
 
 def _fail(sentence: str, code: int = BAD_INPUT) -> NoReturn:
-    click.echo(f"Error: {sentence}", err=True)
+    click.echo(f"Error: {visible(sentence)}", err=True)
     sys.exit(code)
 
 

@@ -9,22 +9,36 @@ import click
 
 import probewise as pw
 from probewise.cli import output
-from probewise.cli.campaigns import author_option, check_ending, opened, path_argument, print_table
-from probewise.cli.inputs import FILE, json_option
+from probewise.cli.campaigns import author_option, check_ending, check_folder, opened, path_argument, print_table
+from probewise.cli.inputs import FILE, INTEGER, json_option
 
 if TYPE_CHECKING:
-    from probewise.campaign import Campaign
+    from probewise.campaign import Campaign, Rows
 
 
 @click.command()
 @path_argument
 @click.option("--out", type=FILE, metavar="FILE.csv", help="Write the table there instead of to standard output.")
 @click.option("--due", metavar="DATE", help="Day by which a new round is wanted, as 2026-12-31.")
+@click.option(
+    "--max-round",
+    type=INTEGER,
+    default=100_000,
+    show_default=True,
+    metavar="N",
+    help="Refuse a new round of more rows.",
+)
 @author_option
 @json_option
 @click.pass_context
 def command(
-    context: click.Context, path: str, out: Path | None, due: str | None, author: str | None, as_json: bool
+    context: click.Context,
+    path: str,
+    out: Path | None,
+    due: str | None,
+    max_round: int,
+    author: str | None,
+    as_json: bool,
 ) -> None:
     """What to measure next, as a table to fill in.
 
@@ -41,19 +55,30 @@ def command(
     campaign = opened(path, author)
     if out is not None:
         check_ending(out, ".csv")
+        check_folder(out)
         _check_told(campaign, out)
     with output.working("Planning", quiet=as_json):
-        rows = campaign.ask(due=due)
+        rows = campaign.ask(due=due, max_round=max_round)
+    try:
+        _give(rows, out, as_json)
+    except OSError as error:
+        raise pw.InvalidRows(
+            f"the round is stored, but its table cannot be written to {out or 'standard output'} "
+            f"({error.strerror or error}): ask again, perhaps with another --out, to get the same rows."
+        ) from None
+    context.exit(0 if rows else 1)
+
+
+def _give(rows: Rows, out: Path | None, as_json: bool) -> None:
     if rows and out is not None:
         rows.to_csv(out)
     if as_json:
         output.print_json({"sentence": rows.sentence, "rows": list(rows), "out": out if rows else None})
-    else:
-        if out is None:
-            print_table(rows.to_csv())
-        click.echo(rows.sentence, err=True)
-        output.written(out if rows else None)
-    context.exit(0 if rows else 1)
+        return
+    if out is None:
+        print_table(rows.csv_lines())
+    output.line(rows.sentence, err=True)
+    output.written(out if rows else None)
 
 
 def _check_told(campaign: Campaign, out: Path) -> None:

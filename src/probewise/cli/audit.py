@@ -9,7 +9,7 @@ import click
 
 from probewise.cli import output
 from probewise.cli.choices import bars, seed_option, workers_option
-from probewise.cli.inputs import FILE, json_option, out_option
+from probewise.cli.inputs import FILE, NUMBER, WHOLE, json_option, out_option
 
 if TYPE_CHECKING:
     from probewise.experiments.audit import Finding
@@ -24,8 +24,10 @@ COLUMNS = (
 @click.option(
     "--method", "methods", multiple=True, metavar="NAME", help="May be repeated; default: all that are proved."
 )
-@click.option("--delta", "deltas", multiple=True, type=float, help="May be repeated; default: 0.3, 0.1, 0.05 and 0.01.")
-@click.option("--runs", type=click.IntRange(1), default=1000, show_default=True, help="On each instance.")
+@click.option(
+    "--delta", "deltas", multiple=True, type=NUMBER, help="May be repeated; default: 0.3, 0.1, 0.05 and 0.01."
+)
+@click.option("--runs", type=WHOLE, default=1000, show_default=True, help="On each instance.")
 @click.option("--each", is_flag=True, help="A row for each instance, which must pass by itself.")
 @seed_option
 @workers_option

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -59,14 +60,24 @@ def table_at(name: Path) -> Iterator[Path]:
         yield copy
 
 
-def print_table(text: str) -> None:
+def print_table(lines: Iterable[str]) -> None:
     """A table to the screen or, in UTF-8 whatever the system, to a file or pipe."""
     if sys.stdout.isatty():
-        click.echo(text, nl=False)
+        for line in lines:
+            click.echo(line, nl=False)
         return
     sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode())
+    for line in lines:
+        sys.stdout.buffer.write(line.encode())
     sys.stdout.buffer.flush()
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a name in a folder where nothing can be written, before anything is asked for."""
+    if not path.parent.is_dir():
+        raise pw.InvalidCampaign(f"there is no folder {path.parent} for {path.name}; make it first.")
+    if not os.access(path.parent, os.W_OK):
+        raise pw.InvalidCampaign(f"nothing can be written in {path.parent}; choose another folder.")
 
 
 def check_ending(path: Path, *endings: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -15,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemaini
 from rich.progress import Progress as Bars
 
 import probewise as pw
+from probewise.cli.inputs import NUMBER, SEED, WHOLE
 from probewise.coordinates import Array
 
 ALGORITHM = "NAME[,KEY=VALUE…]"
@@ -60,7 +60,7 @@ def _fits(value: Any, kind: str) -> bool:
         return "None" in kind
     if kind.startswith(("float", "int")):
         numeric = int if kind.startswith("int") else int | float
-        return isinstance(value, numeric) and not isinstance(value, bool) and math.isfinite(value)
+        return isinstance(value, numeric) and not isinstance(value, bool) and abs(value) <= 1e300
     return isinstance(value, bool) if kind == "bool" else True
 
 
@@ -87,15 +87,15 @@ def bars(*, quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
 
 workers_option = click.option(
     "--workers",
-    type=click.IntRange(1),
+    type=WHOLE,
     default=1,
     show_default=True,
     help="Processes; any number gives the same table.",
 )
-seed_option = click.option(
-    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Of all random numbers."
+seed_option = click.option("--seed", type=SEED, default=0, show_default=True, help="Of all random numbers.")
+delta_option = click.option(
+    "--delta", type=NUMBER, default=0.05, show_default=True, help="Probability of a wrong answer allowed."
 )
-delta_option = click.option("--delta", default=0.05, show_default=True, help="Probability of a wrong answer allowed.")
 epsilon_option = click.option(
-    "--epsilon", default=0.0, show_default=True, help="An item this close to the best will do."
+    "--epsilon", type=NUMBER, default=0.0, show_default=True, help="An item this close to the best will do."
 )

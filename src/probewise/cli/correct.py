@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from probewise.cells import number
 from probewise.cli.campaigns import answered, author_option, opened, path_argument, reason_option
 from probewise.cli.inputs import json_option
 
@@ -32,7 +33,5 @@ def command(path: str, measurement: str, outcome: str, reason: str, author: str 
 
 def _value(text: str) -> float:
     """The number; what is none is left for the campaign to refuse."""
-    try:
-        return text if "_" in text else float(text)  # type: ignore[return-value]
-    except ValueError:
-        return text  # type: ignore[return-value]
+    value = number(text)
+    return text if value is None else value  # type: ignore[return-value]

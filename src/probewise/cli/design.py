@@ -12,7 +12,16 @@ import numpy as np
 
 import probewise as pw
 from probewise.cli import output
-from probewise.cli.inputs import FILE, Criterion, Source, criterion_options, json_option, out_option, source_options
+from probewise.cli.inputs import (
+    FILE,
+    NUMBER,
+    Criterion,
+    Source,
+    criterion_options,
+    json_option,
+    out_option,
+    source_options,
+)
 
 COLUMNS = ("probe", "weight", "cost_share")
 
@@ -20,7 +29,13 @@ COLUMNS = ("probe", "weight", "cost_share")
 @click.command()
 @source_options
 @criterion_options
-@click.option("--tol", default=1e-3, show_default=True, help="Distance to the optimum allowed, relative and certified.")
+@click.option(
+    "--tol",
+    type=NUMBER,
+    default=1e-3,
+    show_default=True,
+    help="Distance to the optimum allowed, relative and certified.",
+)
 @click.option(
     "--solver",
     type=click.Choice(["certified", "frank-wolfe"]),

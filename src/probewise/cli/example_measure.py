@@ -9,13 +9,13 @@ import click
 
 from probewise.cli import output
 from probewise.cli.campaigns import check_ending, print_table, table_at
-from probewise.cli.inputs import FILE, json_option
+from probewise.cli.inputs import FILE, SEED, json_option
 
 
 @click.command()
 @click.argument("table", type=FILE)
 @click.option("--out", type=FILE, metavar="FILE.csv", help="Write there; default: into TABLE itself.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the noise.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Of the noise.")
 @json_option
 def command(table: Path, out: Path | None, seed: int, as_json: bool) -> None:
     """The laboratory of the example: fill in outcomes.
@@ -41,4 +41,4 @@ def command(table: Path, out: Path | None, seed: int, as_json: bool) -> None:
         elif out is None and str(table) == "-":
             print_table(target.read_text("utf-8"))
         else:
-            click.echo(f"{filled} outcomes filled in: {out or table}")
+            output.line(f"{filled} outcomes filled in: {out or table}")

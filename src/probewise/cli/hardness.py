@@ -8,10 +8,11 @@ import click
 import numpy as np
 
 import probewise as pw
+from probewise.cells import number
 from probewise.cli import output
 from probewise.cli.comparisons import needs
 from probewise.cli.design import COLUMNS, print_weights, weights_table
-from probewise.cli.inputs import Source, json_option, out_option, source_options
+from probewise.cli.inputs import NUMBER, Source, json_option, out_option, source_options
 from probewise.coordinates import Array
 from probewise.errors import InvalidProblem
 from probewise.tables import duplicated, named, read_table
@@ -20,8 +21,10 @@ from probewise.tables import duplicated, named, read_table
 @click.command()
 @source_options
 @click.option("--theta", required=True, metavar="FILE|LIST", help="The supposed truth: a table, or numbers as 1,0,0.5.")
-@click.option("--delta", default=0.05, show_default=True, help="Probability of a wrong answer that is allowed.")
-@click.option("--tol", default=1e-4, show_default=True, help="Relative gap of ψ* allowed, certified.")
+@click.option(
+    "--delta", type=NUMBER, default=0.05, show_default=True, help="Probability of a wrong answer that is allowed."
+)
+@click.option("--tol", type=NUMBER, default=1e-4, show_default=True, help="Relative gap of ψ* allowed, certified.")
 @out_option("probe, weight, cost_share")
 @json_option
 @click.pass_context
@@ -79,12 +82,12 @@ def command(
 def read_theta(text: str, features: tuple[str, ...]) -> Array:
     """(d,): numbers separated by commas, or a file with a column per feature or the columns feature and value."""
     if not Path(text).is_file():
-        try:
-            theta = np.array([float(part) for part in text.split(",")])
-        except ValueError:
+        values = [number(part) for part in text.split(",")]
+        if None in values:
             raise InvalidProblem(
                 f"theta must be a file or numbers separated by commas, got '{text}'; there is no such file."
-            ) from None
+            )
+        theta = np.array(values, dtype=np.float64)
         if theta.size != len(features) or not np.isfinite(theta).all():
             raise InvalidProblem(
                 f"theta must be {len(features)} finite numbers, one for each of {named(features)}, got '{text}'."

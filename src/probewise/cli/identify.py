@@ -14,7 +14,7 @@ import probewise as pw
 from probewise.cli import output
 from probewise.cli.choices import ALGORITHM, build, delta_option, epsilon_option, seed_option
 from probewise.cli.hardness import read_theta
-from probewise.cli.inputs import Source, json_option, source_options
+from probewise.cli.inputs import WHOLE, Source, json_option, source_options
 from probewise.coordinates import Array
 
 Measure = Callable[[NDArray[np.int64]], Array]
@@ -25,9 +25,7 @@ Measure = Callable[[NDArray[np.int64]], Array]
 @click.option("--measure", metavar="COMMAND", help="Reads names of probes, one per line; prints an outcome for each.")
 @click.option("--theta", metavar="FILE|LIST", help="Instead of --measure: simulate a laboratory with this truth.")
 @click.option("--algorithm", default="sage", show_default=True, metavar=ALGORITHM, help="See `probewise list`.")
-@click.option(
-    "--budget", type=click.IntRange(1), metavar="N", help="Stop before a round that would exceed N measurements."
-)
+@click.option("--budget", type=WHOLE, metavar="N", help="Stop before a round that would exceed N measurements.")
 @delta_option
 @epsilon_option
 @seed_option

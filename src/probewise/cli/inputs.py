@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -12,6 +14,7 @@ import click
 import numpy as np
 
 import probewise as pw
+from probewise import cells
 from probewise.tables import Table, named, read_table
 
 if TYPE_CHECKING:
@@ -19,6 +22,35 @@ if TYPE_CHECKING:
 
 Command = Callable[..., Any]
 FILE = click.Path(path_type=Path)
+
+
+def number(text: str | float) -> float:
+    """A finite number in the digits 0 to 9, as click takes the type of an option."""
+    value = cells.number(text) if isinstance(text, str) else text
+    if value is None or not math.isfinite(value):
+        raise click.BadParameter(cells.fault(str(text)))
+    return value
+
+
+def wholes(least: int, most: int = 10**12) -> Callable[[str | int], int]:
+    """The type of an option that takes whole numbers in the digits 0 to 9."""
+
+    def integer(text: str | int) -> int:
+        if isinstance(text, int):
+            return text
+        shown = text if len(text) <= 60 else f"{text[:60]}…"
+        if not re.fullmatch("[+-]?[0-9]+", text):
+            raise click.BadParameter(f"'{shown}' is not a whole number")
+        if len(text) > 60 or not least <= int(text) <= most:
+            raise click.BadParameter(f"{shown} does not lie between {least} and {most:.4g}")
+        return int(text)
+
+    return integer
+
+
+NUMBER, WHOLE, SEED = number, wholes(1), wholes(0, 2**128 - 1)
+INTEGER = wholes(-(10**12))
+"""For settings whose limits the library knows."""
 
 
 @dataclass(frozen=True)
@@ -144,21 +176,21 @@ def _stock(table: Table, name: str) -> list[float | None]:
     column = table.column(name)
     out: list[float | None] = []
     for row, cell in enumerate(column.tolist() if isinstance(column, np.ndarray) else column):
-        try:
-            out.append(None if cell is None or cell != cell or str(cell).strip() == "" else float(cell))
-        except ValueError:
+        empty = cell is None or cell != cell or str(cell).strip() == ""
+        if not empty and cells.number(str(cell)) is None:
             raise pw.InvalidProblem(
                 f"{table.place(row)}, column '{name}': expected a whole number or an empty cell, got '{cell}'."
-            ) from None
+            )
+        out.append(None if empty else float(cell))
     return out
 
 
 def _noise(text: str) -> float | str:
     """A number, or the word unknown."""
-    try:
-        return text if text == "unknown" else float(text)
-    except ValueError:
-        raise click.UsageError(f"--sigma must be a number or the word unknown, got '{text}'") from None
+    value = text if text == "unknown" else cells.number(text)
+    if value is None:
+        raise click.UsageError(f"--sigma must be a number or the word unknown, but {cells.fault(text)}")
+    return value
 
 
 _SOURCE = (
@@ -169,7 +201,7 @@ _SOURCE = (
     click.option(
         "--id-column", metavar="NAME", help="Column with the names. Default: 'id', or the only column of text."
     ),
-    click.option("--sigma", type=float, metavar="S", help="Noise (standard deviation) of a measurement. Default: 1."),
+    click.option("--sigma", type=NUMBER, metavar="S", help="Noise (standard deviation) of a measurement. Default: 1."),
     click.option("--sigma-column", metavar="NAME", help="Column of the probes with the noise of each."),
     click.option(
         "--cost-column", metavar="NAME", help="Column of the probes with the cost of one measurement of each."

@@ -12,6 +12,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from probewise.cells import visible
 from probewise.cli import output
 
 if TYPE_CHECKING:
@@ -62,6 +63,6 @@ def _table(problem: Problem, seen: list[Progress]) -> Table:
             filled = round(_BAR * done)
             bar = Text("━" * filled, style="blue") + Text("─" * (_BAR - filled), style="dim") + Text(f" {done:4.0%}")
         table.add_row(
-            str(progress.rounds), f"{progress.measurements:,}", str(standing.remaining.size), Text(leader), bar
+            str(progress.rounds), f"{progress.measurements:,}", str(standing.remaining.size), Text(visible(leader)), bar
         )
     return table

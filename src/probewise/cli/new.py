@@ -13,7 +13,7 @@ import probewise as pw
 from probewise.cli import output
 from probewise.cli.campaigns import author_option, path_argument
 from probewise.cli.choices import ALGORITHM, build, delta_option, epsilon_option
-from probewise.cli.inputs import Source, json_option, tables_options
+from probewise.cli.inputs import INTEGER, NUMBER, SEED, Source, json_option, tables_options
 
 if TYPE_CHECKING:
     from probewise.campaign import Campaign, Storage
@@ -35,16 +35,16 @@ _SHOWN = 12
 @tables_options
 @delta_option
 @epsilon_option
-@click.option("--max-batch", type=int, metavar="N", help="Measurements that can be made at once, as 96 on a plate.")
-@click.option("--min-batch", type=int, metavar="N", help="Measurements that are worth a start.")
-@click.option("--max-replicates", type=int, metavar="N", help="Measurements of one probe in a batch at most.")
+@click.option("--max-batch", type=INTEGER, metavar="N", help="Measurements that can be made at once, as 96 on a plate.")
+@click.option("--min-batch", type=INTEGER, metavar="N", help="Measurements that are worth a start.")
+@click.option("--max-replicates", type=INTEGER, metavar="N", help="Measurements of one probe in a batch at most.")
 @click.option("--algorithm", default="sage", show_default=True, metavar=ALGORITHM, help="See `probewise list`.")
-@click.option("--seed", type=int, help="Of the order of measuring, for a repetition. Default: drawn, and kept.")
+@click.option("--seed", type=SEED, help="Of the order of measuring, for a repetition. Default: drawn, and kept.")
 @click.option(
-    "--outcome-range", type=float, nargs=2, metavar="LOW HIGH", help="Outcomes outside are refused as typing errors."
+    "--outcome-range", type=NUMBER, nargs=2, metavar="LOW HIGH", help="Outcomes outside are refused as typing errors."
 )
 @click.option(
-    "--gap", "gaps", type=float, multiple=True, metavar="G",
+    "--gap", "gaps", type=NUMBER, multiple=True, metavar="G",
     help="Forecast for a best item that is better by G; may be repeated. Default: a few round numbers.",
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Check and forecast only.")
@@ -105,7 +105,8 @@ def command(
     if dry_run:
         output.say("Dry run: nothing was written.")
     else:
-        click.echo(f"Written: {store.name}\nNext: probewise ask {shlex.quote(store.name)} --out ask.csv")
+        output.line(f"Written: {store.name}")
+        output.line(f"Next: probewise ask {shlex.quote(store.name)} --out ask.csv")
 
 
 def _free(path: str) -> Storage:

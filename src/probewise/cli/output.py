@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
+import re
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -17,13 +17,16 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from probewise.cells import UNSEEN, csv_lines, visible
 from probewise.errors import InvalidDesign
+from probewise.files import new_file
 
 WIDTH = 100
 """Columns of output that goes to a file or pipe."""
 ROWS = 20
 """Rows of a table that are printed; files and JSON have all."""
 _BAR = 24
+_UNSEEN = re.compile(f"(?!\n)[{UNSEEN}]")  # JSON has codes for the same
 
 
 def show(content: RenderableType) -> None:
@@ -36,6 +39,11 @@ def show(content: RenderableType) -> None:
     click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()), color=True)
 
 
+def line(text: str, *, err: bool = False) -> None:
+    """One line, not wrapped."""
+    click.echo(visible(text), err=err)
+
+
 def working(task: str, *, quiet: bool) -> AbstractContextManager[object]:
     """A spinner on standard error while something runs, if a person is looking on."""
     screen = Console(stderr=True)
@@ -44,31 +52,33 @@ def working(task: str, *, quiet: bool) -> AbstractContextManager[object]:
 
 def title(text: str) -> None:
     """A heading with a blank line below."""
-    show(Padding(Text(text, style="bold"), (0, 0, 1, 0)))
+    show(Padding(Text(visible(text), style="bold"), (0, 0, 1, 0)))
 
 
 def say(sentence: str, *, style: str = "") -> None:
     """A sentence on its own, wrapped at words, with a blank line below."""
-    show(Padding(Text(sentence, style=style), (0, 0, 1, 0)))
+    show(Padding(Text(visible(sentence), style=style), (0, 0, 1, 0)))
 
 
 def written(*paths: Path | None) -> None:
     """Which files were written, one per line."""
     for path in filter(None, paths):
-        click.echo(f"Written: {path}")
+        line(f"Written: {path}")
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, bars: Sequence[float] | None = None) -> None:
     """The first rows of a table, the first column to the left and numbers to the right, with bars if given."""
     drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim")
     for place, name in enumerate(header):
-        drawn.add_column(name, justify="right" if place else "left", overflow="fold", no_wrap=bool(place))
+        drawn.add_column(
+            Text(visible(name)), justify="right" if place else "left", overflow="fold", no_wrap=bool(place)
+        )
     if bars is not None:
         drawn.add_column("", overflow="crop", no_wrap=True)
     longest = max(bars, default=1.0) if bars is not None else 1.0
     for place, row in enumerate(rows[:ROWS]):
         bar = [] if bars is None else [Text("█" * round(_BAR * bars[place] / longest), style="blue")]
-        drawn.add_row(*(Text(cell) for cell in row), *bar)
+        drawn.add_row(*(Text(visible(cell)) for cell in row), *bar)
     show(Padding(drawn, (0, 0, 1, 1)))
     if len(rows) > ROWS:
         say(f"and {len(rows) - ROWS} more, which --json lists.", style="dim")
@@ -81,7 +91,7 @@ def facts(rows: Iterable[tuple[str, str, str]]) -> None:
     grid.add_column(justify="right", no_wrap=True)
     grid.add_column(style="dim")
     for row in rows:
-        grid.add_row(*(Text(cell) for cell in row))
+        grid.add_row(*(Text(visible(cell)) for cell in row))
     show(Padding(grid, (0, 0, 1, 1)))
 
 
@@ -103,7 +113,8 @@ def records(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[di
 
 def print_json(content: dict[str, Any]) -> None:
     """One JSON object on standard output; infinite numbers, which JSON lacks, are null."""
-    click.echo(json.dumps(_plain(content), indent=2, ensure_ascii=False, allow_nan=False))
+    text = json.dumps(_plain(content), indent=2, ensure_ascii=False, allow_nan=False)
+    click.echo(_UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def _plain(value: Any) -> Any:
@@ -122,7 +133,5 @@ def write_csv(path: Path | None, header: Sequence[str], rows: Iterable[Sequence[
         return
     if path.suffix.casefold() != ".csv":
         raise InvalidDesign(f"tables are written as CSV, got the name {path}; give one that ends in .csv.")
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(header)
-        writer.writerows(rows)
+    with new_file(path) as file:
+        file.writelines(csv_lines([header, *rows]))

@@ -35,6 +35,6 @@ def command(path: str, probe: str, stock: str, reason: str, author: str | None, 
 def _number(stock: str) -> int | None:
     if stock == "unlimited":
         return None
-    if not (stock.isascii() and stock.isdigit()):
+    if not (stock.isascii() and stock.isdigit() and len(stock) <= 40):
         raise pw.InvalidRows(f"the stock must be a whole number of at least 0, or unlimited, got '{stock}'.")
     return int(stock)

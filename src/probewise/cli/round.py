@@ -11,7 +11,16 @@ import numpy as np
 
 import probewise as pw
 from probewise.cli import output
-from probewise.cli.inputs import FILE, Criterion, Source, criterion_options, json_option, out_option, source_options
+from probewise.cli.inputs import (
+    FILE,
+    INTEGER,
+    Criterion,
+    Source,
+    criterion_options,
+    json_option,
+    out_option,
+    source_options,
+)
 from probewise.coordinates import Array
 from probewise.tables import duplicated, named, read_table
 
@@ -23,7 +32,7 @@ COLUMNS = ("probe", "count", "weight")
 
 @click.command()
 @click.argument("design", type=FILE)
-@click.option("-n", "n", type=int, required=True, metavar="N", help="Number of measurements in all.")
+@click.option("-n", "n", type=INTEGER, required=True, metavar="N", help="Number of measurements in all.")
 @source_options
 @criterion_options
 @click.option(

@@ -21,7 +21,7 @@ from probewise.cli.choices import (
     workers_option,
 )
 from probewise.cli.hardness import read_theta
-from probewise.cli.inputs import FILE, Source, json_option, source_options
+from probewise.cli.inputs import FILE, WHOLE, Source, json_option, source_options
 
 if TYPE_CHECKING:
     from probewise.simulation.environment import Noise
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     "--algorithm", "algorithms", multiple=True, default=("sage",), show_default=True, metavar=ALGORITHM,
     help="May be repeated, to compare; see `probewise list`.",
 )  # fmt: skip
-@click.option("--runs", type=click.IntRange(1), default=100, show_default=True, help="Runs of each algorithm.")
+@click.option("--runs", type=WHOLE, default=100, show_default=True, help="Runs of each algorithm.")
 @click.option("--noise", default="gaussian", show_default=True, help="gaussian, rademacher, uniform or bernoulli.")
 @delta_option
 @epsilon_option

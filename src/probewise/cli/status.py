@@ -10,6 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from probewise.cells import visible
 from probewise.cli import output
 from probewise.cli.campaigns import opened, path_argument
 from probewise.cli.inputs import json_option
@@ -94,10 +95,10 @@ def _ranking(campaign: Campaign, standing: Status, most: int) -> None:
     for item in shown:
         style = STYLES["leading" if item.state == "best" and standing.item is None else item.state]
         drawn.add_row(
-            Text(item.name, style=style),
+            Text(visible(item.name), style=style),
             _estimate(item),
             place.drawn(item),
-            Text(_why(item, standing), style=style),
+            Text(visible(_why(item, standing)), style=style),
         )
     output.show(Padding(drawn, (0, 0, 1, 1)))
     if len(standing.items) > len(shown):

@@ -6,13 +6,14 @@ Sixteen ligands on the shelf can be tried today in the same solvents.
 
 from __future__ import annotations
 
-import csv
 import hashlib
 from pathlib import Path
 
 import numpy as np
 
+from probewise.cells import csv_lines
 from probewise.errors import InvalidTable
+from probewise.files import new_file
 from probewise.tables import named, read_table
 
 SIGMA = 3.0
@@ -61,10 +62,8 @@ def fill_outcomes(ask_csv: str | Path, out_csv: str | Path, seed: int = 0) -> in
     ]
     place = table.header.index("outcome")
     columns = [filled if j == place else [str(cell) for cell in column] for j, column in enumerate(table.columns)]
-    with Path(out_csv).open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(table.header)
-        writer.writerows(zip(*columns, strict=True))
+    with new_file(out_csv) as file:
+        file.writelines(csv_lines([table.header, *zip(*columns, strict=True)]))
     return sum(not cell for cell in outcomes)
 
 

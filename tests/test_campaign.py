@@ -541,7 +541,7 @@ def test_stock_counts_from_the_next_round_on() -> None:
         create(algorithm=pw.Uniform()).restock("hot", 3, reason="the bottle is empty")
     with pytest.raises(pw.InvalidRows, match="there is no probe 'cold'"):
         campaign.restock("cold", 1, reason="found")
-    with pytest.raises(pw.InvalidRows, match=r"whole number of at least 0 and at most 10\^15, or None, got 1\.5"):
+    with pytest.raises(pw.InvalidRows, match=r"whole number of at least 0, or None, got 1\.5"):
         campaign.restock("hot", 1.5, reason="found")  # type: ignore[arg-type]
 
 

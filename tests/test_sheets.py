@@ -20,8 +20,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 import probewise as pw
-from probewise.campaign import Memory, Record, Rows
-from probewise.campaign.ledger import LARGEST, Plan
+from probewise.campaign import Ledger, Memory, Record, Rows
+from probewise.campaign.plan import LARGEST, Plan
 from probewise.cells import UNSEEN
 from probewise.cli import main
 from probewise.files import new_file
@@ -180,9 +180,8 @@ def test_journals_of_both_forms_go_on(tmp_path: Path) -> None:
 def test_a_forged_round_is_a_sentence(change: dict[str, Any]) -> None:
     campaign = pw.Campaign.create(Memory(), pw.Problem(PROBES, ITEMS), seed=0)
     body = {"round": 1, "probes": [0, 2], "counts": [2, 2], "key": "0" * 32, "begins": True, "due": None} | change
-    campaign._store.append(Record.new("asked", body, author="Eve", after=campaign.records[0]).line, after=1)
-    with pytest.raises(pw.InvalidCampaign, match=r"^[^\n]+\.$"):
-        pw.Campaign.open(campaign._store)
+    with pytest.raises(pw.InvalidCampaign, match=r"^record 2 of the journal cannot be: [^\n]+\.$"):
+        Ledger.start(campaign.records[0]).after(Record.new("asked", body, author="Eve", after=campaign.records[0]))
 
 
 # --- files ---------------------------------------------------------------------------------------------------------

@@ -16,20 +16,20 @@ from probewise.algorithms import Algorithm, Sage
 from probewise.campaign import entry, journal
 from probewise.campaign.bodies import COUNT
 from probewise.campaign.charter import Charter, limits
-from probewise.campaign.ledger import LARGEST, OPEN, VOIDED, Ledger, Place, Plan, row_id, stocked
+from probewise.campaign.ledger import OPEN, VOIDED, Ledger, Place, row_id, stocked
 from probewise.campaign.lines import Lines
 from probewise.campaign.news import Stand, news, what_changed
+from probewise.campaign.plan import MAX_ROUND, Plan, check_size, largest
 from probewise.campaign.records import Record
 from probewise.campaign.replay import Trail, replay
 from probewise.campaign.rows import Rows, all_rows, no_rows, open_rows, own_columns
 from probewise.campaign.status import Status, status
 from probewise.campaign.storage import Storage, storage_at
 from probewise.campaign.told import Proposal, Told, recorded, unplanned
-from probewise.errors import InvalidCampaign, InvalidRows, RoundTooLarge, StorageConflict, StorageUnavailable
+from probewise.errors import InvalidCampaign, InvalidRows, StorageConflict, StorageUnavailable
 from probewise.estimate import least_squares
 from probewise.files import new_file
 from probewise.goal import BestItem
-from probewise.measurements import Counts
 from probewise.problem import Problem
 from probewise.result import Result, Round
 from probewise.run import check
@@ -37,8 +37,6 @@ from probewise.tables import TableLike
 
 _TRIES = 1000
 """Writes that may come too late in a row."""
-MAX_ROUND = 100_000
-"""Rows of a round, unless more are allowed."""
 
 
 class Campaign:
@@ -146,7 +144,7 @@ class Campaign:
         a new round is wanted; it stands on the sheet and in the status, and nothing happens if it passes. A new round
         of more than ``max_round`` rows is refused.
         """
-        day, most = _day(due), _largest(max_round)
+        day, most = entry.day(due), largest(max_round)
         self._settle()
         self._write(lambda ledger: self._round(ledger, day, most))
         ledger, charter = self._ledger, self._ledger.charter
@@ -188,7 +186,7 @@ class Campaign:
                 raise InvalidRows(f"row '{row_id(*own)}' has no outcome to correct; use tell.")
             return None if now == value else ("corrected", {"row": row_id(*own), "outcome": value, "reason": why})
 
-        why = _said(reason, "a correction")
+        why = entry.said(reason, "a correction")
         written, news = self._changed(propose)
         value = self._ledger.outcome(_place(measurement, self._ledger))
         return " ".join([f"{measurement} is {value!r} now." if written else f"{measurement} was so already.", *news])
@@ -196,7 +194,7 @@ class Campaign:
     def void(self, measurements: str | Iterable[str], *, reason: str) -> str:
         """Take rows out, measured or not, for a reason that is not their outcome; says what it did to the answer."""
         ids = [measurements] if isinstance(measurements, str) else list(measurements)
-        why = _said(reason, "voiding")
+        why = entry.said(reason, "voiding")
 
         def propose(ledger: Ledger) -> Proposal:
             places = dict.fromkeys(_place(text, ledger) for text in ids)
@@ -208,7 +206,7 @@ class Campaign:
 
     def close(self, *, reason: str) -> str:
         """Wait no longer for the rows of this round that are missing; if they come after all, they are accepted."""
-        why = _said(reason, "closing a round")
+        why = entry.said(reason, "closing a round")
 
         def propose(ledger: Ledger) -> Proposal:
             if ledger.waiting is None:
@@ -220,7 +218,7 @@ class Campaign:
 
     def restock(self, probe: str, stock: int | None, *, reason: str) -> None:
         """Say how often a probe can be measured in all; None is without limit. It counts from the next batch on."""
-        why = _said(reason, "a change of stock")
+        why = entry.said(reason, "a change of stock")
         if probe not in self.problem.probe_names:
             raise InvalidRows(f"there is no probe '{probe}'; check the name.")
         if stock is not None and not COUNT.fits(stock):
@@ -235,7 +233,7 @@ class Campaign:
 
     def note(self, text: str) -> None:
         """Put a remark into the journal."""
-        remark = _said(text, "a note")
+        remark = entry.said(text, "a note")
         self._write(lambda ledger: ("note", {"text": remark}))
 
     def status(self) -> Status:
@@ -307,11 +305,10 @@ class Campaign:
             return None
         charter, number = ledger.charter, len(ledger.sheets) + 1
         counts = charter.algorithm.ask(ledger.problem, charter.goal, trail.state, _stream(charter, number))
-        _check_size(counts, most, charter)
+        check_size(counts, most, charter)
         plan = Plan.of(counts, charter.seed, number)
         begins = not charter.algorithm.under_way(trail.state)
-        asked = {"probes": plan.probes.tolist(), "counts": plan.counts.tolist(), "key": plan.key}
-        return "asked", {"round": number, **asked, "begins": begins, "due": due}
+        return "asked", {"round": number, **plan.to_json(), "begins": begins, "due": due}
 
     def _settle(self) -> Ledger:
         """Declare the answer that the records lead to, or withdraw one to which they no longer lead."""
@@ -351,39 +348,6 @@ class Campaign:
 
 def _place(text: str, ledger: Ledger) -> Place:
     return entry.place(entry.Line("the row", {"measurement": text}), ledger)
-
-
-def _said(reason: str, what: str) -> str:
-    if not isinstance(reason, str) or not reason.strip():
-        raise InvalidRows(f"{what} needs a reason in words, got {reason!r}; it stays in the journal.")
-    return reason.strip()
-
-
-def _day(due: str | date | None) -> str | None:
-    """A date as ISO 8601."""
-    try:
-        return None if due is None else date.fromisoformat(str(due)).isoformat()
-    except ValueError:
-        raise InvalidRows(f"due must be a date such as 2026-12-31, got {due!r}.") from None
-
-
-def _largest(rows: int) -> int:
-    if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= LARGEST:
-        raise InvalidCampaign(f"max_round must be a whole number from 1 to {LARGEST:,}, got {rows!r:.50}.")
-    return rows
-
-
-def _check_size(counts: Counts, most: int, charter: Charter) -> None:
-    """Refuse a round that nobody can have meant."""
-    rows, cost = sum(counts.tolist()), float(counts @ charter.problem.cost)
-    if rows <= most:
-        return
-    other = "max_batch" if charter.algorithm.name == "sage" else "another algorithm, such as sage with max_batch"
-    allow = f", or allow such a round by max_round (--max-round {rows})" if rows <= LARGEST else ""
-    raise RoundTooLarge(
-        f"the next round would have {rows:,} rows and cost {cost:,.6g}, and at most {most:,} rows are allowed: begin a "
-        f"campaign with a larger epsilon or delta, a smaller sigma, or {other}{allow}; nothing was asked for."
-    )
 
 
 def _stream(charter: Charter, round_: int) -> np.random.Generator:

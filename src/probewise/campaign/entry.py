@@ -8,6 +8,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -243,3 +244,18 @@ def own_rows(table: Told, ledger: Ledger) -> tuple[list[int], list[float]]:
     if not probes:
         raise InvalidRows("a round needs at least one row, got none.")
     return probes, outcomes
+
+
+def said(reason: str, what: str) -> str:
+    """A reason without blanks around it."""
+    if not isinstance(reason, str) or not reason.strip():
+        raise InvalidRows(f"{what} needs a reason in words, got {reason!r}; it stays in the journal.")
+    return reason.strip()
+
+
+def day(due: str | date | None) -> str | None:
+    """A date as ISO 8601."""
+    try:
+        return None if due is None else date.fromisoformat(str(due)).isoformat()
+    except ValueError:
+        raise InvalidRows(f"due must be a date such as 2026-12-31, got {due!r}.") from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probewise.campaign.charter import Charter
+from probewise.campaign.plan import Plan
 from probewise.campaign.records import Record
 from probewise.coordinates import Array
 from probewise.errors import InvalidCampaign, ProbewiseError
@@ -29,11 +29,7 @@ ANY_ROUNDS = frozenset({"sage"})
 Place = tuple[int, int]
 """Round and row, both from 1."""
 
-LARGEST = 10**9 - 1
-"""Rows that a round can have: an id has a place for nine digits."""
-
 _ID = re.compile(r"\s*[rR]?0*([1-9][0-9]{0,8})-0*([1-9][0-9]{0,8})\s*")
-_KEY = re.compile("[0-9a-f]{32}")
 
 
 def row_id(round_: int, row: int) -> str:
@@ -45,48 +41,6 @@ def place_of(text: str) -> Place | None:
     """Round and row that an id names, the letter left out or not; None if it is no id."""
     found = _ID.fullmatch(text)
     return None if found is None else (int(found[1]), int(found[2]))
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """How often a round measures which probes; the order follows from the key, and is made when it is needed."""
-
-    probes: NDArray[np.int64]
-    """(m,): the probes that are measured, ascending."""
-    counts: NDArray[np.int64]
-    """(m,): how often each, at least once."""
-    key: str
-    """32 hexadecimal digits."""
-
-    def __post_init__(self) -> None:
-        probes, counts = self.probes, self.counts
-        fits = probes.ndim == 1 and probes.shape == counts.shape and probes.size > 0 and _KEY.fullmatch(self.key)
-        if not fits or (np.diff(probes) <= 0).any() or probes[0] < 0 or counts.min() < 1 or self.size > LARGEST:
-            raise InvalidCampaign(
-                f"a round needs probes in ascending order, a count of each, a key, and at most {LARGEST:,} rows, got "
-                f"{probes.size} probes, {counts.size} counts, the key '{self.key[:32]}' and {self.size} rows."
-            )
-
-    @classmethod
-    def of(cls, counts: NDArray[np.int64], seed: int, round_: int) -> Plan:
-        """The plan of a round with counts (n,) of all probes, in an order that the seed fixes."""
-        (probes,) = np.nonzero(counts)
-        key = hashlib.sha256(f"order of round {round_} of {seed}".encode()).hexdigest()[:32]
-        return cls(probes, counts[probes], key)
-
-    @cached_property
-    def size(self) -> int:
-        """Number of rows."""
-        return sum(self.counts.tolist())
-
-    @cached_property
-    def rows(self) -> NDArray[np.int64]:
-        """(k,): the probe of each row: sorted by probe, then by the k first words of Philox4x64 under the key.
-
-        The words of a bit generator are the same in all versions of NumPy; a shuffle is not.
-        """
-        words = np.random.Philox(key=int(self.key, 16)).random_raw(self.size)
-        return np.repeat(self.probes, self.counts)[np.argsort(words, kind="stable")]
 
 
 @dataclass(frozen=True, eq=False)

@@ -118,6 +118,19 @@ def test_the_command_line_refuses_before_it_writes(tmp_path: Path, monkeypatch: 
     assert len(Path("b.csv").read_text().splitlines()) == 1 + small.ledger.sheets[0].size == 5
 
 
+def test_an_open_round_whose_probes_ran_out_is_a_sentence_and_no_empty_round() -> None:
+    problem = pw.Problem(np.eye(2), np.eye(2), sigma=0.5)
+    campaign = pw.Campaign.create(Memory(), problem, algorithm=pw.Sage(max_batch=3, growth=1.5), seed=0)
+    rows = campaign.ask()
+    campaign.tell(rows.filled(np.zeros(len(rows))))
+    for probe in ("0", "1"):
+        campaign.restock(probe, 0, reason="spilled")
+    before = len(campaign.records)
+    with pytest.raises(pw.OutOfStock, match=r"left .*stock"):
+        campaign.ask()
+    assert len(campaign.records) == before
+
+
 # --- rounds as counts ----------------------------------------------------------------------------------------------
 
 

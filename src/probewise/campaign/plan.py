@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probewise.campaign.charter import Charter
-from probewise.errors import InvalidCampaign, RoundTooLarge
+from probewise.errors import InvalidCampaign, OutOfStock, RoundTooLarge
 from probewise.measurements import Counts
 
 MAX_ROUND = 100_000
@@ -77,8 +77,10 @@ def largest(rows: int) -> int:
 
 
 def check_size(counts: Counts, most: int, charter: Charter) -> None:
-    """Refuse a round that nobody can have meant."""
+    """Refuse a round that nobody can have meant, or that nobody can measure."""
     rows, cost = sum(counts.tolist()), float(counts @ charter.problem.cost)
+    if rows == 0:
+        raise OutOfStock("nothing is left of the probes that the open round still measures; add to their stock.")
     if rows <= most:
         return
     other = "max_batch" if charter.algorithm.name == "sage" else "another algorithm, such as sage with max_batch"

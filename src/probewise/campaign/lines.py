@@ -10,8 +10,8 @@ import shutil
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import final
 
@@ -37,6 +37,8 @@ class Lines(Storage):
 
     path: Path
     """The file."""
+    held: int | None = field(default=None, repr=False, compare=False)
+    """The open file of a writer that is alone."""
 
     @property
     def name(self) -> str:
@@ -66,6 +68,9 @@ class Lines(Storage):
         if "\n" in line:
             raise ValueError("a line cannot hold a line feed.")
         try:
+            if self.held is not None:
+                self._extend(self.held, line.encode(), after)
+                return
             if after and self._schema(_first(self.path)) != SCHEMA:
                 self._migrate()
             with self._locked(new=after == 0) as file:
@@ -89,8 +94,25 @@ class Lines(Storage):
         except OSError as error:
             raise self._unavailable(error, "written") from None
 
+    @contextmanager
+    def writing(self) -> Iterator[Storage]:
+        """Hold the lock; readers pass."""
+        if self.held is not None:
+            yield self
+            return
+        with ExitStack() as stack:
+            try:
+                if self._schema(_first(self.path)) != SCHEMA:
+                    self._migrate()
+                file = stack.enter_context(self._locked(new=False))
+            except OSError as error:
+                raise self._unavailable(error, "written") from None
+            yield replace(self, held=file)
+
     def _bytes(self) -> bytes:
         """The file; what a writer is about to add is not in it."""
+        if self.held is not None:
+            return _all(self.held)
         data = self.path.read_bytes()
         if not data or data.endswith(b"\n"):
             return data

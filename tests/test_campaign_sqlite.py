@@ -8,6 +8,7 @@ import random
 import shutil
 import sqlite3
 import stat
+import struct
 import subprocess
 import sys
 import textwrap
@@ -571,3 +572,36 @@ def test_version_0_1_0_may_still_write(tmp_path: Path) -> None:
     assert len(lines(path)) == 7
     pw.Campaign.open(path).note("of now")
     assert len(lines(path)) == 8
+
+
+JOURNAL_HEADER = bytes.fromhex("d9d505f920a163d7") + struct.pack(">IIIII", 0, 1, 0, 512, 4096)
+
+
+@pytest.mark.parametrize(
+    ("size", "journal"),
+    [(size, JOURNAL_HEADER) for size in (0, 100, 2048, 4096, 6000, 8192)] + [(0, JOURNAL_HEADER[:5])],
+)
+def test_a_creation_that_was_cut_short_can_be_repeated(size: int, journal: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.campaign"
+    pw.Campaign.create(tmp_path / "b.campaign", PROBLEM, seed=0)
+    data = bytearray((tmp_path / "b.campaign").read_bytes())
+    data[60:64] = bytes(4)  # before the first record
+    path.write_bytes(data[:size])
+    sides.beside(path, "-journal").write_bytes(journal.ljust(512, b"\0"))
+    with pytest.raises(pw.InvalidCampaign, match="there is no campaign in"):
+        pw.Campaign.open(path)
+    pw.Campaign.create(path, PROBLEM, seed=0).note("after all")
+    assert len(pw.Campaign.open(path).records) == 2
+
+
+def test_errors_of_side_files_are_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.campaign"
+    campaign = pw.Campaign.create(path, PROBLEM, seed=0)
+
+    def broken(own: Path) -> bytes:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(sides, "_bytes", broken)
+    for action in (campaign.status, lambda: campaign.note("text")):
+        with pytest.raises(pw.StorageUnavailable, match=r"a.campaign cannot be used now \(Input/output error\); check"):
+            action()

@@ -115,9 +115,10 @@ def _opened(data: bytes) -> sqlite3.Connection:
 
 def _check_journal(path: Path, data: bytes) -> None:
     """A journal is of this file if it saved the first page when the file had as many records as now, or one less."""
-    if not data[:8].strip(b"\0"):  # its beginning is written when all of it is there, before the file is touched
-        return
-    if data[:8] != _JOURNAL_MAGIC or len(data) < 28:
+    begun = data[:8].rstrip(b"\0")
+    if begun != _JOURNAL_MAGIC and _JOURNAL_MAGIC.startswith(begun):
+        return  # its beginning is written, here not to the end, when all of it is there, before the file is touched
+    if begun != _JOURNAL_MAGIC or len(data) < 28:
         raise _Broken("its beginning is damaged")
     with closing(_as_it_lies(path)) as connection:
         connection.execute("PRAGMA writable_schema=ON")  # only the header is read, which may be all that was written

@@ -12,25 +12,39 @@ import argparse
 import ast
 import copy
 import json
+import math
 import os
 import random
+import resource
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from itertools import chain
 from pathlib import Path
-from queue import Queue
+from typing import TextIO
+
+os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+os.environ |= {"MPLBACKEND": "Agg", "PYTHONDONTWRITEBYTECODE": "1"}
+sys.dont_write_bytecode = True
+# what every run needs is loaded once: runs are forks
+import hypothesis.stateful  # noqa: E402, F401
+import numpy  # noqa: E402, F401
+import pytest  # noqa: E402
+import scipy.optimize  # noqa: E402
+import scipy.stats  # noqa: E402, F401
 
 ROOT = Path(__file__).parents[1]
 JUDGED = ROOT / "tests/mutants_judged.json"
 SEED = 20190621
 SAMPLE = 10
 """Mutants of a module, unless told otherwise."""
+LONGEST = 900.0
+"""Seconds, by the clock, after which a run is ended whatever it does."""
 WANTED = 0.95
 """Share of the mutants, those judged harmless left out, that must be caught."""
 
@@ -46,12 +60,12 @@ TESTS: dict[str, tuple[str, ...]] = {
     "algorithms/sage": ("guarantees", "sage", "batches", "stock", "forecast"),
     "algorithms/batches": ("batches",),
     "algorithms/prior": ("guarantees", "sage"),
-    "algorithms/rage": ("guarantees", "rage", "contract"),
-    "algorithms/alba": ("guarantees", "alba", "contract"),
-    "algorithms/explore_verify": ("guarantees", "explore_verify", "contract"),
-    "algorithms/xy_adaptive": ("guarantees", "xy_adaptive", "contract"),
-    "algorithms/growing": ("guarantees", "static", "contract"),
-    "algorithms/lingape": ("guarantees", "lingape", "compiled", "contract"),
+    "algorithms/rage": ("guarantees", "rage"),
+    "algorithms/alba": ("guarantees", "alba"),
+    "algorithms/explore_verify": ("guarantees", "explore_verify"),
+    "algorithms/xy_adaptive": ("guarantees", "xy_adaptive"),
+    "algorithms/growing": ("guarantees", "static"),
+    "algorithms/lingape": ("guarantees", "lingape", "compiled"),
     "campaign/ledger": ("campaign", "campaign_histories"),
     "campaign/replay": ("campaign", "campaign_histories"),
     "campaign/records": ("campaign_storage", "campaign"),
@@ -305,36 +319,47 @@ def tests_of(module: str) -> list[str]:
     return [str(file) for file in files if file.exists()]
 
 
-def run(source: Path, module: str, limit: float) -> str:
-    """Run the tests of a module on the sources in a folder: caught, time-out or survived."""
-    environment = os.environ | {
-        "PYTHONPATH": str(source),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "HYPOTHESIS_STORAGE_DIRECTORY": str(source / "hypothesis"),
-        **dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
-        "MPLBACKEND": "Agg",
-    }
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--hypothesis-seed=0"]
-    process = subprocess.Popen(
-        [*command, *tests_of(module)],
-        cwd=ROOT,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-        text=True,
-    )
+def start(source: Path, module: str, seconds: float) -> int:
+    """Run the tests of a module on the sources in a folder, in a process of its own with so much time; its number."""
+    child = os.fork()
+    if child:
+        return child
+    code = 70
     try:
-        out, _ = process.communicate(timeout=limit)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, 9)
-        process.communicate()
+        os.setsid()
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), math.ceil(seconds) + 1))
+        out = os.open(source / "out.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        os.dup2(out, 1)
+        os.dup2(out, 2)
+        os.chdir(ROOT)
+        os.environ |= {"PYTHONPATH": str(source), "HYPOTHESIS_STORAGE_DIRECTORY": str(source / "hypothesis")}
+        sys.path.insert(0, str(source))
+        code = int(pytest.main([*OPTIONS, *tests_of(module)]))
+        probewise = sys.modules.get("probewise")  # absent if the mutant cannot be imported
+        if probewise is not None and not str(probewise.__file__).startswith(str(source)):
+            code = 71
+    finally:
+        os._exit(code)
+
+
+OPTIONS = ("-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--no-header", "--assert=plain")
+
+
+def ended(child: int, source: Path, limit: float) -> str | None:
+    """What became of a run: caught, time-out or survived; None while it goes on."""
+    done, status = os.waitpid(child, os.WNOHANG)
+    if not done and time.monotonic() < limit:
+        return None
+    if not done:
+        os.killpg(child, signal.SIGKILL)
+        os.waitpid(child, 0)
         return "time-out"
-    if process.returncode not in (0, 1, 2, 4):
-        return f"caught: exit {process.returncode}"
-    if process.returncode == 0:
+    code = os.waitstatus_to_exitcode(status)
+    if code == 0:
         return "survived"
-    failed = next((line for line in out.splitlines()[::-1] if line.startswith(("FAILED", "ERROR"))), "collection")
+    assert code != 71, f"the tests did not read the copy in {source}"
+    lines = (source / "out.txt").read_text(errors="replace").splitlines()
+    failed = next((line for line in lines[::-1] if line.startswith(("FAILED", "ERROR"))), f"exit {code}")
     return f"caught: {_short(failed.removeprefix('FAILED ').removeprefix('ERROR '))}"
 
 
@@ -345,38 +370,35 @@ def fresh(folder: Path) -> Path:
 
 
 def checked(module: str, source: Path) -> float:
-    """Seconds that the tests of a module take on sound sources; they must pass there, and read the copy."""
-    began = time.monotonic()
-    outcome = run(source, module, 1800.0)
+    """Seconds of a processor that the tests of a module take on sound sources, where they must pass."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    child = start(source, module, LONGEST)
+    while (outcome := ended(child, source, time.monotonic() + LONGEST)) is None:
+        time.sleep(0.05)
     assert outcome == "survived", f"the tests of {module} fail without any change: {outcome}"
-    seconds = time.monotonic() - began
-    path = source / f"probewise/{module}.py"
-    text = path.read_text()
-    path.write_text("raise SystemExit\n")
-    assert run(source, module, 1800.0) != "survived", f"the tests of {module} do not read the copy"
-    path.write_text(text)
-    return seconds
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
 
 
 def tried(
-    chosen: list[tuple[Mutant, str]], module: str, limit: float, workers: Queue[Path]
+    chosen: list[tuple[Mutant, str]], module: str, seconds: float, folders: list[Path]
 ) -> Iterator[tuple[Mutant, str]]:
-    """Each mutant and what became of it."""
-
-    def one(found: tuple[Mutant, str]) -> tuple[Mutant, str]:
-        mutant, text = found
-        folder = workers.get()
-        path = folder / f"probewise/{module}.py"
-        sound = path.read_text()
-        try:
-            path.write_text(text)
-            return mutant, run(folder, module, limit)
-        finally:
-            path.write_text(sound)
-            workers.put(folder)
-
-    with ThreadPoolExecutor(workers.qsize()) as pool:
-        yield from pool.map(one, chosen)
+    """Each mutant and what became of it, one in each folder at a time."""
+    sound = (folders[0] / f"probewise/{module}.py").read_text()
+    waiting, running = chosen[::-1], {}
+    while waiting or running:
+        for folder in folders:
+            path = folder / f"probewise/{module}.py"
+            if folder in running:
+                mutant, child, limit = running[folder]
+                if (outcome := ended(child, folder, limit)) is not None:
+                    del running[folder]
+                    path.write_text(sound)
+                    yield mutant, outcome
+            elif waiting:
+                mutant, text = waiting.pop()
+                path.write_text(text)
+                running[folder] = mutant, start(folder, module, seconds), time.monotonic() + LONGEST
+        time.sleep(0.05)
 
 
 def main() -> int:
@@ -390,34 +412,32 @@ def main() -> int:
     judged = json.loads(JUDGED.read_text()) if JUDGED.exists() else {}
     totals: Counter[str] = Counter()
     with tempfile.TemporaryDirectory() as temporary, given.out.open("w") as lines:
-        workers: Queue[Path] = Queue()
-        for number in range(given.workers):
-            workers.put(fresh(Path(temporary) / f"src{number}"))
-        spare = fresh(Path(temporary) / "sound")
+        folders = [fresh(Path(temporary) / f"src{number}") for number in range(given.workers)]
         print(f"{'module':<28}{'mutants':>8}{'caught':>8}{'judged':>8}{'survived':>10}{'seconds':>9}", flush=True)
         for module in given.modules:
-            began, counts = time.monotonic(), Counter()
-            found = sample(module, given.sample)
-            for mutant, _ in found:
-                if mutant.key in judged:
-                    counts["judged"] += 1
-                    lines.write(json.dumps(asdict(mutant) | {"outcome": f"judged: {judged[mutant.key]}"}) + "\n")
-            chosen = [one for one in found if one[0].key not in judged]
-            limit = 20.0 + 4.0 * checked(module, spare)
-            for mutant, outcome in tried(chosen, module, limit, workers):
-                counts["survived" if outcome == "survived" else "caught"] += 1
-                lines.write(json.dumps(asdict(mutant) | {"outcome": outcome}) + "\n")
-                lines.flush()
-                if outcome == "survived":
-                    print(f"  survived: line {mutant.line}, {mutant.key}", flush=True)
-            totals.update(counts)
-            seconds = time.monotonic() - began
-            row = (len(found), counts["caught"], counts["judged"], counts["survived"], round(seconds))
-            print(f"{module:<28}{row[0]:>8}{row[1]:>8}{row[2]:>8}{row[3]:>10}{row[4]:>9}", flush=True)
+            totals += one_module(module, given.sample, judged, folders, lines)
     tried_in_all = totals["caught"] + totals["survived"]
     share = totals["caught"] / max(1, tried_in_all)
     print(f"{totals['caught']} of {tried_in_all} caught ({share:.1%}); {totals['judged']} judged harmless.")
     return 0 if share >= WANTED else 1
+
+
+def one_module(module: str, size: int, judged: dict[str, str], folders: list[Path], lines: TextIO) -> Counter[str]:
+    """Try the sample of a module, note each outcome and print a line of the table."""
+    began, counts, found = time.monotonic(), Counter[str](), sample(module, size)
+    outcomes = [(mutant, f"judged: {judged[mutant.key]}") for mutant, _ in found if mutant.key in judged]
+    chosen = [one for one in found if one[0].key not in judged]
+    seconds = 10.0 + 3.0 * checked(module, folders[0])
+    for mutant, outcome in chain(outcomes, tried(chosen, module, seconds, folders)):
+        kind = outcome.partition(":")[0].replace("time-out", "caught")
+        counts[kind] += 1
+        lines.write(json.dumps(asdict(mutant) | {"outcome": outcome}, ensure_ascii=False) + "\n")
+        lines.flush()
+        if kind == "survived":
+            print(f"  survived: line {mutant.line}, {mutant.key}", flush=True)
+    row = (len(found), counts["caught"], counts["judged"], counts["survived"], round(time.monotonic() - began))
+    print(f"{module:<28}{row[0]:>8}{row[1]:>8}{row[2]:>8}{row[3]:>10}{row[4]:>9}", flush=True)
+    return counts
 
 
 if __name__ == "__main__":

@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 
 import probewise as pw
-from probewise.campaign import KINDS, Campaign, Memory, Storage
+from probewise.campaign import KINDS, Campaign, Memory, Record, Storage
 from probewise.campaign.chronicle import TOLD
 from probewise.campaign.page import number, table, tag
 from probewise.campaign.report import report
+from probewise.confidence import LogLog
 
 VOID = {"meta"}
 NASTY = "<script>alert('x')</script>\"&amp;'<img src=x onerror=y>"
@@ -203,6 +204,41 @@ def test_what_is_missing_is_said_at_the_top(options: dict[str, float], headline:
     page = Page(report(campaign(Memory(), **options)))  # type: ignore[arg-type]
     assert re.search(f"{headline}$", page.of("h1")[0])
     assert page.of("span")[0] == badge
+
+
+def settled(algorithm: pw.Algorithm[object]) -> Campaign:
+    lab = Campaign.create(Memory(), pw.Problem(np.eye(2)), algorithm=algorithm, seed=0)
+    while len(rows := lab.ask()):
+        lab.tell(rows.filled([9.0 if name == "0" else 0.0 for name in rows["probe"]]))
+    return lab
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "headline", "badge"),
+    [
+        (pw.Uniform(), "0 is the best of 2 items, with confidence 95 %.", "Decided"),
+        (
+            pw.Uniform(threshold=LogLog()),
+            "0 came out first; how sure that is, is not proven for the algorithm that was used.",
+            "Not certified",
+        ),
+    ],
+)
+def test_only_what_is_proven_is_certified(algorithm: pw.Algorithm[object], headline: str, badge: str) -> None:
+    page = Page(report(settled(algorithm)))
+    assert (page.of("h1")[0], page.of("span")[0]) == (headline, badge)
+
+
+def test_a_declaration_to_which_the_records_do_not_lead_is_not_certified() -> None:
+    lab = settled(pw.Uniform())
+    for kind, body in (("withdrawn", {"item": "0", "reason": "none"}), ("decided", {"item": "1", "round": 1})):
+        last = lab.ledger.last
+        lab._store.append(Record.new(kind, body, author="x", after=last).line, after=last.seq)
+    page, status = Page(report(lab)), lab.status()
+    assert page.of("h1")[0] == "The decision is in doubt: what was declared is not what the records lead to."
+    assert page.of("span")[0] == "Undecided"
+    assert status.item is None
+    assert any("'1' was declared the best by probewise" in warning for warning in status.warnings)
 
 
 SQUARE = np.array([[1.0, 0.2], [0.3, 1.0], [1.0, 1.0], [0.5, -1.0]])

@@ -49,7 +49,7 @@ WANTED = 0.95
 """Share of the mutants, those judged harmless left out, that must be caught."""
 
 TESTS: dict[str, tuple[str, ...]] = {
-    "confidence": ("confidence", "guarantees", "unknown_sigma", "sage"),
+    "confidence": ("confidence", "guarantees"),
     "elimination": ("guarantees", "elimination"),
     "estimate": ("estimate", "guarantees"),
     "adequacy": ("guarantees", "adequacy"),

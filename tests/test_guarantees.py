@@ -19,8 +19,8 @@ from scipy.stats import norm
 import probewise as pw
 from probewise.adequacy import ALARM, WARNING, _effect, _inflated, _judged, _matters
 from probewise.algorithms.alba import ALBA
-from probewise.algorithms.explore_verify import ExploreVerify
-from probewise.algorithms.growing import Growing
+from probewise.algorithms.explore_verify import ExploreVerify, _compared
+from probewise.algorithms.growing import Growing, surely_ahead
 from probewise.algorithms.planning import plan
 from probewise.algorithms.rage import Rage
 from probewise.algorithms.xy_adaptive import XYAdaptive
@@ -115,6 +115,13 @@ EVIDENCE = Evidence(
 def test_thresholds(threshold: Any, beta: float) -> None:
     assert threshold.beta(EVIDENCE) == pytest.approx(beta, rel=1e-12)
     assert threshold.width(EVIDENCE) == pytest.approx(math.sqrt(2 * beta), rel=1e-12)
+
+
+def test_before_any_measurement_a_determinant_adds_nothing() -> None:
+    nothing = Evidence(0.07, 1, 4, 9, 0, 2, penalty=0.4, norm_bound=2.5)
+    expected = (math.sqrt(2 * math.log(1 / 0.07)) + math.sqrt(0.4) * 2.5) ** 2 / 2
+    assert SelfNormalised().beta(nothing) == pytest.approx(expected, rel=1e-12)
+    assert (nothing.information, nothing.largest_probe) == (None, math.inf)
 
 
 def test_the_unions_keep_their_promise_at_their_least_factor() -> None:
@@ -724,3 +731,53 @@ def test_one_comparison_errs_exactly_as_often_as_its_level_says() -> None:
     for algorithm, state in states.items():
         rate = first_decisions(algorithm, state, COUNTS, problem)
         assert abs(rate - exact) < allowed, f"{algorithm.name}: {rate} instead of {exact}"
+
+
+# --- settings and sizes --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "setting", "bad"),
+    [
+        (ExploreVerify, "kappa", (0.0, 1 / 3, -0.1)),
+        (Rage, "rounding", (0.0, 1.0)),
+        (XYAdaptive, "alpha", (0.0, 1.0)),
+        (XYAdaptive, "resolution", (0,)),
+        (pw.Uniform, "growth", (1.0, math.inf)),
+        (pw.XYStatic, "growth", (1.0, math.inf)),
+        (pw.Sage, "growth", (1.0,)),
+        (ALBA, "norm_bound", (0.0, math.inf)),
+        (pw.LinGapE, "norm_bound", (0.0, math.inf)),
+        (pw.LinGapE, "penalty", (0.0, math.inf)),
+    ],
+)
+def test_settings_at_their_limits_are_refused(kind: Any, setting: str, bad: tuple[float, ...]) -> None:
+    for value in bad:
+        with pytest.raises(pw.InvalidAlgorithm, match=f"{setting} must"):
+            kind(**{setting: value})
+    assert getattr(XYAdaptive(resolution=1), "resolution") == 1  # noqa: B009
+
+
+def far_from_the_span() -> pw.Problem:
+    """Items that are large outside the span of the probes, of either sign, and differ only inside it."""
+    rng = np.random.default_rng(0)
+    probes = rng.normal(size=(6, 2)) @ rng.normal(size=(2, 4))
+    return pw.Problem(probes, 1e4 * np.array([0.1, -0.2, 0.3, -0.7]) + rng.normal(size=(5, 6)) @ probes)
+
+
+def test_differences_of_large_items_are_known() -> None:
+    problem, data = far_from_the_span(), told(np.full(6, 50), np.zeros(6))
+    fit = least_squares(problem.probes, data)
+    exact = [y @ np.linalg.pinv(problem.probes.T @ problem.probes * 50) @ y for y in problem.items[1] - problem.items]
+    sure = surely_ahead(problem, fit, 1, 2.5)
+    assert math.isinf(sure[1])
+    others = [0, 2, 3, 4]
+    assert sure[others] == pytest.approx(-2.5 * np.sqrt(exact)[others], rel=1e-6)
+    verify = ExploreVerify("rage")
+    state = replace(verify.init(problem, pw.BestItem()), candidate=1)
+    differences, sizes = _compared(problem, state)
+    np.testing.assert_array_equal(differences, problem.items[1] - problem.items)
+    np.testing.assert_array_equal(sizes, np.abs(problem.items[1]) + np.abs(problem.items))
+    sage, goal = pw.Sage(), pw.BestItem(1e-6)
+    after = sage.tell(problem, goal, sage.init(problem, goal), data)
+    assert np.isfinite(after.collected[int(after.alive[0])].mean[1:]).all()

@@ -1,14 +1,15 @@
 from __future__ import annotations
 
 import importlib.util
+from datetime import date
 
 import numpy as np
-import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from probewise import parquet
 from probewise.errors import InvalidProblem, MissingExtra
 from probewise.tables import Table, labelled, named, read_table
 
@@ -145,12 +146,8 @@ def test_parquet_without_any_reader(tmp_path, monkeypatch):
         read_table(write(tmp_path, "", name="items.pq"))
 
 
-def test_pandas_without_an_engine_is_no_reader(tmp_path, monkeypatch):
-    def fail(path):
-        raise ImportError("no engine")
-
-    only(monkeypatch, "pandas")
-    monkeypatch.setattr(pd, "read_parquet", fail)
+def test_a_reader_that_lacks_a_part_is_no_reader(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet, "READERS", (("pandas.no_such_part", "read_parquet"),))
     with pytest.raises(MissingExtra, match="needs polars"):
         read_table(write(tmp_path, "", name="items.pq"))
 
@@ -222,3 +219,51 @@ def test_any_text_gives_a_table_or_one_sentence(tmp_path_factory, text):
 def test_table_checks_its_header():
     with pytest.raises(InvalidProblem, match="more than one column called 'x'"):
         Table("probes", ("x", "x"), (np.ones(1), np.ones(1)))
+
+
+def test_a_reader_that_crashes_or_hangs_is_a_sentence(tmp_path, monkeypatch):
+    (tmp_path / "crashing_reader.py").write_text(
+        "import os, time\n"
+        "def crash(path): os.abort()\n"
+        "def hang(path): time.sleep(60)\n"
+        "def leave(path): os._exit(0)\n"
+        "def grow(path): return bytearray(1 << 40)\n"
+        "class Panic(BaseException): pass\n"
+        "def panic(path): raise Panic('index out of bounds\\nbacktrace')\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    path = write(tmp_path, "", name="items.parquet")
+    for function, reason in (
+        ("crash", "it is damaged, and its reader crashed"),
+        ("leave", "it is damaged, and its reader crashed"),
+        ("grow", "it needs more memory than a file of its size should"),
+        ("panic", "index out of bounds"),
+        ("hang", "its reader was not done after 1 s"),
+    ):
+        monkeypatch.setattr(parquet, "SECONDS", 1 if function == "hang" else 60)
+        monkeypatch.setattr(parquet, "READERS", (("crashing_reader", function),))
+        with pytest.raises(InvalidProblem, match=rf"^items\.parquet cannot be read as a Parquet file: {reason}\.$"):
+            read_table(path)
+
+
+def test_a_changed_byte_is_a_table_or_a_sentence(tmp_path):
+    whole = tmp_path / "items.parquet"
+    pl.DataFrame({"id": ["a", "b", None], "x": [1.5, 2.5, 3.5], "day": [None, None, date(2026, 1, 2)]}).write_parquet(
+        whole
+    )
+    table = read_table(whole)
+    assert table.column("day").tolist() == [None, None, "2026-01-02"]
+    assert table.column("id").tolist() == ["a", "b", None]
+    content = whole.read_bytes()
+    for at in (len(content) - 5, len(content) // 2, len(content) - 40):
+        changed = write_bytes(tmp_path, content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :])
+        try:
+            read_table(changed)
+        except InvalidProblem as error:
+            assert "\n" not in str(error)  # noqa: PT017
+
+
+def write_bytes(tmp_path, content):
+    path = tmp_path / "changed.parquet"
+    path.write_bytes(content)
+    return path

@@ -47,7 +47,7 @@ def handed_over(path: Path) -> dict[str, NDArray[np.generic]]:
             done = _run(path, module, function, str(path), str(out))
             if done.returncode == NO_READER:
                 continue
-            if done.returncode == 0:
+            if done.returncode == 0 and out.is_file():
                 with np.load(out, allow_pickle=False) as parts:
                     return dict(parts)
         said = done.stderr.decode(errors="replace").strip().splitlines()

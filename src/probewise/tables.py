@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import csv
 import importlib
-import importlib.util
+import json
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from probewise.cells import csv_records, fault, looks_numeric, number
 from probewise.coordinates import Array
-from probewise.errors import InvalidProblem, MissingExtra
+from probewise.errors import InvalidProblem
+from probewise.parquet import NO_READER, REFUSED, handed_over
 
 TableLike: TypeAlias = Any
 """An array-like, a `Table`, or a data frame of pandas, polars, pyarrow or other kinds that narwhals knows."""
@@ -26,7 +28,6 @@ Column: TypeAlias = NDArray[Any] | list[str]
 
 _MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "."})
 _SPREADSHEET = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # xlsx and ods; xls
-_PARQUET_READERS = (("polars", "read_parquet"), ("pyarrow.parquet", "read_table"), ("pandas", "read_parquet"))
 
 
 def named(names: Iterable[object], *, most: int = 5) -> str:
@@ -222,20 +223,44 @@ def read_table(path: str | Path) -> Table:
 
 
 def _read_parquet(path: Path) -> Table:
-    for module, function in _PARQUET_READERS:
-        if importlib.util.find_spec(module.partition(".")[0]) is None:
-            continue
-        try:
-            frame = getattr(importlib.import_module(module), function)(path)
-        except ImportError:  # pandas is there, but no engine for Parquet
-            continue
-        except Exception as error:
-            reason = str(error).partition("\n")[0].rstrip(".")
-            raise InvalidProblem(f"{path.name} cannot be read as a Parquet file: {reason}.") from None
-        table = frame_table(frame, path.name)
+    parts = handed_over(path)
+    about = json.loads(bytes(parts.pop("about")))
+    columns = (parts[str(at)] for at in range(len(about["header"])))
+    cells = (_objects(json.loads(bytes(c))) if text else c for c, text in zip(columns, about["text"], strict=True))
+    return Table(path.name, tuple(about["header"]), tuple(cells), index=about["index"] and tuple(about["index"]))
+
+
+def hand_over(module: str, function: str, path: str, out: str) -> None:
+    """Read a Parquet file and write its columns: what the other process of ``parquet`` does, which may crash."""
+    try:
+        table = frame_table(getattr(importlib.import_module(module), function)(path), Path(path).name)
         assert table is not None
-        return table
-    raise MissingExtra(f"reading {path.name} needs polars; install probewise[parquet] or save the table as CSV.")
+    except ImportError:  # pandas is there, but no engine for Parquet
+        sys.exit(NO_READER)
+    except MemoryError:
+        sys.stderr.write("\nit needs more memory than a file of its size should")
+        sys.exit(REFUSED)
+    except BaseException as error:  # a panic of polars is no Exception
+        sys.stderr.write("\n" + str(error).strip().partition("\n")[0])
+        sys.exit(REFUSED)
+    text = [isinstance(column, list) or column.dtype.kind not in "biuf" for column in table.columns]
+    about = {"header": table.header, "text": text, "index": table.index}
+    parts: dict[str, Any] = {"about": _bytes(about)}
+    for at, (column, words) in enumerate(zip(table.columns, text, strict=True)):
+        parts[str(at)] = _bytes(_texts(column)) if words else column
+    np.savez(out, **parts)
+
+
+def _texts(column: Column) -> list[str | None]:
+    return [None if cell is None or cell != cell else str(cell) for cell in column]
+
+
+def _bytes(value: object) -> NDArray[Any]:
+    return np.frombuffer(json.dumps(value).encode(), dtype=np.uint8)
+
+
+def _objects(values: list[str | None]) -> NDArray[Any]:
+    return np.fromiter(values, dtype=object, count=len(values))
 
 
 def _read_csv(path: Path) -> Table:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gzip
 import hashlib
 import importlib.metadata
 import io
@@ -29,9 +30,36 @@ ROOT = Path(__file__).parents[1]
 CONTENT = b"a,b\n1,2\n"
 
 
-def made(kind: str = "wheel", content: bytes = CONTENT) -> Source:
-    sha256 = hashlib.sha256(content).hexdigest()
-    return Source("no-such-package", "1.0", kind, {"inner/table.csv": sha256}, 0.1, "MIT", "us")  # type: ignore[arg-type]
+def archive(kind: str) -> bytes:
+    """CONTENT in an archive, always of the same bytes."""
+    out = io.BytesIO()
+    if kind == "wheel":
+        with zipfile.ZipFile(out, "w") as wheel:
+            wheel.writestr(zipfile.ZipInfo("inner/table.csv"), CONTENT)
+            wheel.writestr(zipfile.ZipInfo("inner/big.bin"), b"0" * 1000)
+        return out.getvalue()
+    with tarfile.open(fileobj=out, mode="w") as sdist:
+        for name, content in (("inner/table.csv", CONTENT), ("setup.py", SETUP), ("PKG-INFO", PKG_INFO)):
+            member = tarfile.TarInfo(f"no_such_package-1.0/{name}")
+            member.size = len(content)
+            sdist.addfile(member, io.BytesIO(content))
+    return gzip.compress(out.getvalue(), mtime=0)
+
+
+SETUP = b"""import os, pathlib
+pathlib.Path(os.environ["MARK"]).touch()
+from setuptools import setup
+setup(name="no-such-package", version="1.0")
+"""
+PKG_INFO = b"Metadata-Version: 1.0\nName: no-such-package\nVersion: 1.0\n"
+
+
+ARCHIVES = {kind: archive(kind) for kind in ("wheel", "sdist")}
+
+
+def made(kind: str = "wheel", content: bytes = CONTENT, pinned: bytes | None = None) -> Source:
+    sha256, own = (hashlib.sha256(each).hexdigest() for each in (content, pinned or ARCHIVES[kind]))
+    return Source("no-such-package", "1.0", kind, (own,), {"inner/table.csv": sha256}, 0.1, "MIT", "us")  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -47,17 +75,11 @@ def pip(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
     def run(command: list[str], **_: object) -> SimpleNamespace:
         calls.append(command)
-        folder = Path(command[command.index("--dest") + 1])
-        folder.mkdir()
         if "--only-binary" in command:
-            with zipfile.ZipFile(folder / "no_such_package-1.0-py3-none-any.whl", "w") as wheel:
-                wheel.writestr("inner/table.csv", CONTENT)
-                wheel.writestr("inner/big.bin", b"0" * 1000)
+            wheel = Path(command[command.index("--dest") + 1]) / "no_such_package-1.0-py3-none-any.whl"
+            wheel.write_bytes(ARCHIVES["wheel"])
         else:
-            with tarfile.open(folder / "no_such_package-1.0.tar.gz", "w:gz") as sdist:
-                member = tarfile.TarInfo("no_such_package-1.0/inner/table.csv")
-                member.size = len(CONTENT)
-                sdist.addfile(member, io.BytesIO(CONTENT))
+            Path(command[-1], "no_such_package-1.0.tar.gz").write_bytes(ARCHIVES["sdist"])
         return SimpleNamespace(returncode=0, stdout="", stderr="")
 
     monkeypatch.setattr(subprocess, "run", run)
@@ -72,7 +94,7 @@ def test_a_file_is_fetched_once_and_kept_alone(
         (path,) = source.fetch(made(kind))
         assert path.read_bytes() == CONTENT
     assert len(pip) == 1
-    assert "no-such-package==1.0" in pip[0]
+    assert any("no-such-package" in word for word in pip[0]) or kind == "wheel"
     assert not any("://" in word for word in pip[0])  # where it comes from is the user's pip's business
     assert "0.1 MB" in capsys.readouterr().err
     assert [p for p in cache.rglob("*") if p.is_file()] == [path]
@@ -89,6 +111,54 @@ def test_a_spoilt_cache_is_fetched_again(cache: Path, pip: list[list[str]]) -> N
 def test_other_bytes_are_refused_and_not_kept(cache: Path) -> None:
     with pytest.raises(DataUnavailable, match=r"inner/table.csv of no-such-package==1.0 is not the file that it was"):
         source.fetch(made(content=b"other"))
+    assert not cache.exists()
+
+
+@pytest.mark.usefixtures("pip")
+@pytest.mark.parametrize("kind", ["wheel", "sdist"])
+def test_another_archive_is_not_even_opened(kind: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for opener in (zipfile, "ZipFile"), (tarfile, "open"):
+        monkeypatch.setattr(*opener, lambda *_, **__: pytest.fail("it was opened"))
+    with pytest.raises(
+        DataUnavailable, match=r"no_such_package-1\.0.* is not the archive that it was; do not trust it"
+    ):
+        source.fetch(made(kind, pinned=b"other"))
+    assert not cache.exists()
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder in place of an index, and a mark that a build would leave."""
+    folder = tmp_path / "shelf"
+    folder.mkdir()
+    (folder / "no_such_package-1.0.tar.gz").write_bytes(ARCHIVES["sdist"])
+    for name, value in {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(folder), "MARK": str(tmp_path / "mark")}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PIP_NO_BUILD_ISOLATION", "0")  # pip reads it as: without isolation
+    return folder
+
+
+def test_an_archive_of_sources_is_fetched_and_nothing_in_it_is_run(cache: Path, shelf: Path, tmp_path: Path) -> None:
+    (path,) = source.fetch(made("sdist"))
+    assert path.read_bytes() == CONTENT
+    assert not (tmp_path / "mark").exists()
+    path.unlink()
+    with pytest.raises(DataUnavailable, match=r"no_such_package-1\.0\.tar\.gz is not the archive that it was"):
+        source.fetch(made("sdist", pinned=b"other"))
+    (shelf / "no_such_package-1.0.tar.gz").unlink()
+    with pytest.raises(DataUnavailable, match=r"could not fetch \(no archive of no-such-package 1\.0 was found\)"):
+        source.fetch(made("sdist"))
+    assert not (tmp_path / "mark").exists()
+
+
+def test_a_wheel_of_other_bytes_is_refused_by_pip_itself(cache: Path, shelf: Path, tmp_path: Path) -> None:
+    (shelf / "no_such_package-1.0-py3-none-any.whl").write_bytes(ARCHIVES["wheel"])
+    with pytest.raises(DataUnavailable, match="which pip could not fetch"):
+        source.fetch(made("wheel", pinned=b"other"))
+    (shelf / "no_such_package-1.0-py3-none-any.whl").unlink()
+    with pytest.raises(DataUnavailable, match="which pip could not fetch"):
+        source.fetch(made("wheel"))  # the sources are there, and are no way out
+    assert not (tmp_path / "mark").exists()
     assert not cache.exists()
 
 
@@ -139,7 +209,8 @@ def test_sources_say_whose_they_are() -> None:
     for each in data.SOURCES.values():
         assert each.licence
         assert each.origin
-        assert all(len(sha256) == 64 for sha256 in each.files.values())
+        assert all(len(sha256) == 64 for sha256 in (*each.files.values(), *each.archives))
+        assert each.archives
 
 
 def given(monkeypatch: pytest.MonkeyPatch, path: Path, content: str) -> None:

@@ -18,7 +18,26 @@ from typing import Literal
 
 from probewise.errors import DataUnavailable
 
-_PIP = ("-m", "pip", "download", "--no-deps", "--quiet", "--disable-pip-version-check")
+_PIP = ("-m", "pip", "download", "--no-deps", "--quiet", "--disable-pip-version-check", "--require-hashes")
+
+_SDIST = """
+import pathlib, shutil, sys
+from pip._internal.commands import create_command
+package, version, folder = sys.argv[1:]
+download = create_command("download")
+with download.main_context():
+    options, _ = download.parse_args(["--no-binary", ":all:", "--quiet", "--disable-pip-version-check", package])
+    session = download.get_default_session(options)
+    found = download._build_package_finder(options, session).find_all_candidates(package)
+    links = [each.link for each in found if str(each.version) == version and each.link.filename.endswith(".tar.gz")]
+    if not links:
+        sys.exit(f"no archive of {package} {version} was found")
+    answer = session.get(links[0].url_without_fragment, headers={"Accept-Encoding": "identity"}, stream=True)
+    answer.raise_for_status()
+    with open(pathlib.Path(folder, links[0].filename), "wb") as file:
+        shutil.copyfileobj(answer.raw, file)
+"""
+"""Fetches an archive of sources as pip would, and does no more: `pip download` itself would run what is in it."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +50,8 @@ class Source:
     """The version that is downloaded; an installed one of another version will do if its files are the same."""
     kind: Literal["wheel", "sdist"]
     """Which of its archives holds the files."""
+    archives: tuple[str, ...]
+    """sha256 of the archive, one for each system where they differ; nothing in another one is looked at."""
     files: Mapping[str, str]
     """Path inside the archive (of a wheel: as installed) -> sha256 of the file."""
     megabytes: float
@@ -115,18 +136,29 @@ def unpacked(source: Source, *, only_files: bool = False) -> Iterator[Path]:
 
 
 def _download(source: Source, folder: Path) -> Path:
-    """The archive in ``folder``; pip decides where it comes from, as it does for this user's other packages."""
+    """The archive in ``folder``, whose bytes are known; pip decides where it comes from, and nothing of it is run."""
     print(f"probewise: fetching {source.spec} with pip, {source.megabytes:g} MB ...", file=sys.stderr)
-    kind = "--only-binary" if source.kind == "wheel" else "--no-binary"
-    command = [sys.executable, *_PIP, kind, ":all:", "--dest", str(folder), source.spec]
-    done = subprocess.run(command, capture_output=True, text=True)
+    folder.mkdir()
+    done = subprocess.run([sys.executable, *_words(source, folder)], capture_output=True, text=True)
     if done.returncode != 0:
         reason = (done.stderr.strip() or "no reason given").splitlines()[-1].removeprefix("ERROR: ").rstrip(".")
         raise DataUnavailable(
             f"the data are in the package {source.spec}, which pip could not fetch ({reason}); "
             f"connect to a network, or set PROBEWISE_DATA to a folder that has {source.package}/ in it."
         )
-    return next(folder.iterdir())
+    archive = next(folder.iterdir())
+    if not any(_is(archive, sha256) for sha256 in source.archives):
+        raise DataUnavailable(f"{archive.name} is not the archive that it was; do not trust it, report it.")
+    return archive
+
+
+def _words(source: Source, folder: Path) -> tuple[str, ...]:
+    """What Python is to run: pip for a wheel, which is never built, or its finder for an archive of sources."""
+    if source.kind == "sdist":
+        return ("-c", _SDIST, source.package, source.version, str(folder))
+    wanted = folder.with_name("wanted.txt")
+    wanted.write_text(" ".join([source.spec, *(f"--hash=sha256:{each}" for each in source.archives)]) + "\n")
+    return (*_PIP, "--only-binary", ":all:", "--dest", str(folder), "--requirement", str(wanted))
 
 
 def _installed(source: Source) -> tuple[Path, ...] | None:

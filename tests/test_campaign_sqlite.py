@@ -116,13 +116,18 @@ def test_after_a_write_the_file_alone_is_all_of_it(tmp_path: Path) -> None:
             assert {own.name for own in tmp_path.iterdir()} == {"a.campaign", "copy.campaign"}
 
 
-def test_a_new_file_is_its_owners_only(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["a.campaign", "a.jsonl"])
+def test_a_new_file_is_its_owners_only_unless_asked(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     before = os.umask(0)
     try:
-        create(tmp_path / "a.campaign", 1)
+        create(tmp_path / name, 1)
     finally:
         os.umask(before)
-    assert stat.S_IMODE((tmp_path / "a.campaign").stat().st_mode) == 0o600
+    monkeypatch.setenv("PROBEWISE_MODE", "660")
+    create(tmp_path / f"shared-{name}", 1)
+    pw.campaign.backup(tmp_path / name, tmp_path / f"copy-{name}")
+    modes = [stat.S_IMODE((tmp_path / f"{kind}{name}").stat().st_mode) for kind in ("", "shared-", "copy-")]
+    assert modes == [0o600, 0o660, 0o660]
 
 
 def test_every_write_waits_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,8 +217,11 @@ def test_a_journal_with_a_damaged_beginning_is_told(tmp_path: Path) -> None:
     create(path, 5)
     die_in_a_write(path)
     left = beside(path, "-journal").read_bytes()
-    beside(path, "-journal").write_bytes(b"?" + left[1:])
-    refused(path, "its beginning is damaged")
+    for at, reason in ((0, "its beginning is damaged"), (22, "its beginning is damaged"), (19, OTHER)):
+        beside(path, "-journal").write_bytes(left[:at] + bytes([left[at] ^ 2]) + left[at + 1 :])
+        refused(path, reason)
+    beside(path, "-journal").write_bytes(left)
+    assert len(lines(path)) == 6
 
 
 def test_parts_of_a_write_are_never_a_silent_loss(tmp_path: Path) -> None:
@@ -560,9 +568,6 @@ def test_version_0_1_0_may_still_write(tmp_path: Path) -> None:
             connection = sqlite3.connect(path, isolation_level=None)
             connection.execute("BEGIN IMMEDIATE")
             insert(connection, record)
-            shutil.copy(path, tmp_path / "before.campaign")
-            connection.set_trace_callback(None)
-            connection.execute("PRAGMA cache_spill=1")
             connection.execute("PRAGMA cache_size=1")
             connection.execute("CREATE TABLE big AS SELECT randomblob(100000)")
         finally:

@@ -17,6 +17,7 @@ from typing import final
 
 from probewise.campaign.storage import PATIENCE, SCHEMA, Storage, back_up, check_schema, conflict
 from probewise.errors import InvalidCampaign, StorageUnavailable, TornJournal
+from probewise.files import new_mode
 
 MIGRATIONS: dict[int, Callable[[Sequence[str]], Sequence[str]]] = {}
 """Schema -> what makes lines of the next schema of lines of that one."""
@@ -206,6 +207,8 @@ class Lines(Storage):
             file = os.open(self.path, os.O_RDWR | _BINARY | (os.O_CREAT if new else 0), 0o600)
             try:
                 if _taken(file) and _same(file, self.path):  # a migration may have put another file there
+                    if new and os.fstat(file).st_size == 0:
+                        self.path.chmod(new_mode())
                     yield file
                     return
             finally:
@@ -286,6 +289,7 @@ def _save(path: Path, data: bytes) -> None:
             os.fsync(file)
         finally:
             os.close(file)
+        path.chmod(new_mode())
         _keep_name(path)
     except BaseException:
         path.unlink(missing_ok=True)

@@ -24,6 +24,8 @@ _LOOKS, _PAUSE = 25, 0.02
 """A side file that others write at this moment is in order after a while; one that is left over never is."""
 _OTHER = "it was written for another file, or at another time"
 _JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
+_SIZES = [2**power for power in range(9, 17)]
+"""Of a page, and of what a disk writes at once."""
 _WAL_MAGIC = (0x377F0682, 0x377F0683)
 _CHANGES = (slice(18, 20), slice(24, 28), slice(60, 64), slice(68, 72), slice(92, 100))
 """Bytes of the first page in which a file differs from itself when its mode and its two numbers were changed."""
@@ -124,11 +126,14 @@ def _check_journal(path: Path, data: bytes) -> None:
         connection.execute("PRAGMA writable_schema=ON")  # only the header is read, which may be all that was written
         now = _header(connection)
     size, sector, page = struct.unpack(">III", data[16:28])
+    if sector not in _SIZES or page not in _SIZES:
+        raise _Broken("its beginning is damaged")
     begins = data[sector : sector + 4] == b"\0\0\0\1"  # all pages may be there, and their number not yet
     first = data[sector + 4 : sector + 4 + page] if begins else dict(_saved(data)).get(1, b"")
     saved = _Header(*(int.from_bytes(first[at : at + 4], "big") for at in (68, 60)))
     if len(first) == page and saved.identity != 0:
-        fits = saved.identity == now.identity and 0 <= now.records - saved.records <= 1
+        same = saved.identity == now.identity and size == int.from_bytes(first[28:32], "big")
+        fits = same and 0 <= now.records - saved.records <= 1
     elif size == 0 and now.records == 0 and now.identity != 0:  # the file was about to be made
         fits = True
     else:

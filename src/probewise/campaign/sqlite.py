@@ -19,6 +19,7 @@ from probewise.campaign import sides
 from probewise.campaign.storage import PATIENCE, SCHEMA, Storage, back_up, conflict, vanished
 from probewise.campaign.tables import CREATE, JOURNAL, VERSION, foreign, lines_of, migrate, schema_of
 from probewise.errors import InvalidCampaign, ProbewiseError, StorageUnavailable
+from probewise.files import new_mode
 
 T = TypeVar("T")
 
@@ -308,6 +309,7 @@ def _make(path: Path) -> None:
         os.mknod(path, stat.S_IFREG | 0o600)
     else:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    path.chmod(new_mode())
 
 
 def _identity() -> int:

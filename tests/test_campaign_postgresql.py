@@ -126,6 +126,10 @@ def test_a_commit_whose_answer_is_lost_is_looked_up(own: Postgres, monkeypatch: 
         alone.append('{"mine":1}', after=1)
     assert store.read(1) == ['{"mine":1}']
     with store.writing() as alone:
+        alone.held.close()  # type: ignore[attr-defined]
+        with pytest.raises(pw.StorageUnavailable, match="cannot be used now"):
+            alone.read()
+    with store.writing() as alone:
         lost = alone.held  # type: ignore[attr-defined]
 
         def gone(statement: str, *values: object) -> object:
@@ -138,6 +142,24 @@ def test_a_commit_whose_answer_is_lost_is_looked_up(own: Postgres, monkeypatch: 
             alone.append('{"mine":2}', after=2)
     own.start()
     assert store.read(1) == ['{"mine":1}']
+
+
+def test_a_record_whose_answer_is_lost_is_written_once(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line is cut after the commit: the new line finds the record, and the writer goes on."""
+    campaign = create(f"{server}#cut")
+    execute_ = psycopg.Connection.execute
+
+    def cut(self: psycopg.Connection, statement: str, *given: object) -> object:
+        done = execute_(self, statement, *given)
+        if statement == "COMMIT":
+            self.close()
+            raise psycopg.OperationalError("server closed the connection unexpectedly")
+        return done
+
+    monkeypatch.setattr(psycopg.Connection, "execute", cut)
+    campaign.note("once")
+    monkeypatch.undo()
+    assert len(pw.Campaign.open(f"{server}#cut").records) == 2
 
 
 def test_a_server_killed_twenty_times(own: Postgres) -> None:

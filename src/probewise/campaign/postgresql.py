@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -147,19 +146,20 @@ class Server(Storage):
     def _told(self, connection: Connection, seconds: float = ANSWER) -> Iterator[None]:
         """Errors of the server as sentences; if there is no answer at all, the line is cut."""
         late = threading.Event()
-        with socket.socket(fileno=os.dup(connection.fileno())) as line:
-            timer = threading.Timer(seconds, _cut, (line, late))
-            timer.daemon = True
-            timer.start()
-            try:
-                yield
-            except psycopg.Error as error:
-                if late.is_set():
-                    raise self._late(seconds) from None
-                raise self._refusal(error) from None
-            finally:
-                timer.cancel()
-                timer.join()
+        try:
+            with socket.fromfd(connection.fileno(), socket.AF_INET, socket.SOCK_STREAM) as line:
+                timer = threading.Timer(seconds, _cut, (line, late))
+                timer.daemon = True
+                timer.start()
+                try:
+                    yield
+                finally:
+                    timer.cancel()
+                    timer.join()
+        except psycopg.Error as error:
+            if late.is_set():
+                raise self._late(seconds) from None
+            raise self._refusal(error) from None
 
     def _late(self, seconds: float) -> StorageUnavailable:
         return StorageUnavailable(f"{self.name} gave no answer within {seconds:g} s; try again.")

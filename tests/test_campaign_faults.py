@@ -190,8 +190,8 @@ FORGERIES: dict[str, tuple[Callable[[list[Any]], None], str]] = {
     ),
     "closed": (put(6, "body", "round", value=2), "record 6 .*: round 2 is not waiting for rows"),
     "stock of nothing": (put(8, "body", "probe", value="c"), "record 8 .*: there is no probe 'c'"),
-    "negative stock": (put(8, "body", "stock", value=-1), "record 8 .*'stock' must be a whole number from 0 to"),
-    "huge stock": (put(8, "body", "stock", value=HUGE), "record 8 .*'stock' must be a whole number from 0 to"),
+    "negative stock": (put(8, "body", "stock", value=-1), "record 8 .*'stock' must be a whole number of at least 0"),
+    "huge stock": (put(8, "body", "stock", value=HUGE), "record 8 .*'stock' must be a whole number of at least 0"),
     "stock and RAGE": (
         put(1, "body", "algorithm", value={"name": "rage", "settings": {}}),
         "record (7|8) .*(takes no rounds of the laboratory's own|limits the stock)",
@@ -228,6 +228,18 @@ def test_a_forged_record_is_named(name: str) -> None:
         opened(records)
     assert str(raised.value).endswith(".")
     assert len(str(raised.value)) < 700
+
+
+@pytest.mark.parametrize("limits", [(0, HUGE), ("0", "1"), (1, 1), (0, float("nan")), (None, "x")])
+def test_a_range_of_outcomes_that_is_none(limits: Any) -> None:
+    with pytest.raises(pw.InvalidCampaign, match=r"outcome_range must be \(low, high\) with low below high, got \("):
+        pw.Campaign.create(Memory(), pw.Problem(np.eye(2)), seed=0, outcome_range=limits)
+
+
+@pytest.mark.parametrize("algorithm", [pw.Sage, pw.Uniform, pw.GStatic])
+def test_growth_without_a_limit(algorithm: Any) -> None:
+    with pytest.raises(pw.InvalidAlgorithm, match="growth must be"):
+        algorithm(growth=float("inf"))
 
 
 def test_every_kind_of_record_has_a_shape() -> None:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -303,6 +303,22 @@ def test_a_record_that_vanishes_is_noticed() -> None:
     campaign = create(Swallowing())
     with pytest.raises(pw.InvalidCampaign, match=r"record 2 was written to a journal in memory and is not there: some"):
         campaign.note("gone")
+
+
+class Failing(Memory):
+    """A storage that cannot be read once outcomes are stored."""
+
+    def read(self, after: int = 0) -> Sequence[str]:
+        if any('"kind":"recorded"' in line for line in self.lines):
+            raise pw.StorageUnavailable("it cannot be read.")
+        return Memory.read(self, after)
+
+
+def test_what_is_stored_is_not_reported_as_failed() -> None:
+    campaign = create(Failing())
+    rows = campaign.ask()["measurement"]
+    with pytest.raises(pw.StorageUnavailable, match=r"this is recorded, but not what it does to the answer: it cannot"):
+        campaign.tell({rows[0]: 1.0})
 
 
 @pytest.mark.parametrize("author", ["Ren\udce9", 5])

@@ -359,3 +359,8 @@ def test_arrays_need_no_data_frame_library():
 def test_features_whose_squares_are_no_numbers(probes: object, items: object, sigma: float, who: str) -> None:
     with pytest.raises(InvalidProblem, match=rf"{who}.*choose other units"):
         Problem(probes, items, sigma=sigma)
+
+
+def test_a_stock_that_is_no_number() -> None:
+    with pytest.raises(InvalidProblem, match=r"stock must be whole numbers or None, one per probe, got \[1000"):
+        Problem(np.eye(2), stock=[10**400, 1])

@@ -208,8 +208,8 @@ def _stock(given: Sequence[int | None] | ArrayLike | None, names: tuple[str, ...
         return np.full(len(names), np.inf)
     try:
         values = np.array(given, dtype=np.float64)  # None becomes NaN
-    except (TypeError, ValueError):
-        raise InvalidProblem(f"stock must be whole numbers or None, one per probe, got {given!r}.") from None
+    except (TypeError, ValueError, OverflowError):
+        raise InvalidProblem(f"stock must be whole numbers or None, one per probe, got {given!r:.200}.") from None
     if values.shape != (len(names),):
         raise InvalidProblem(f"stock must be one whole number per probe, expected {len(names)}, got {values.shape}.")
     values[np.isnan(values)] = np.inf

@@ -58,7 +58,7 @@ class Sage(Algorithm[Knowledge]):
     minds_stock: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if not self.growth > 1:
+        if not 1 < self.growth < math.inf:
             raise InvalidAlgorithm(f"growth must be above 1, got {self.growth!r}; 1.1 is usual.")
         self.limits  # noqa: B018  raises if they do not fit together
 

@@ -35,6 +35,7 @@ FLAG = Shape("true or false", lambda value: type(value) is bool)
 NUMBER = Shape("a finite number", lambda value: type(value) in (int, float) and -_MOST <= value <= _MOST)
 COUNT = Shape("a whole number from 0 to 2⁶³-1", lambda value: type(value) is int and 0 <= value < 2**63)
 POSITIVE = Shape("a whole number of at least 1", lambda value: COUNT.fits(value) and value > 0)
+STOCK = Shape("a whole number of at least 0", lambda value: type(value) is int and 0 <= value <= _MOST)
 WHOLE = Shape("a whole number of at least 0", lambda value: type(value) is int and value >= 0)
 CELL = Shape("text, a number or nothing", lambda value: value is None or type(value) in (str, bool, int, float))
 ROW = Shape("the id of a row, such as r1-4", lambda value: type(value) is str and _ID.fullmatch(value) is not None)
@@ -76,7 +77,7 @@ BODIES: dict[str, Fields] = {
             "sigma": several(NUMBER),
             "sigma_known": FLAG,
             "cost": several(NUMBER),
-            "stock": several(maybe(COUNT)),
+            "stock": several(maybe(STOCK)),
             "probe_names": several(TEXT),
             "item_names": several(TEXT),
             "feature_names": several(TEXT),
@@ -101,7 +102,7 @@ BODIES: dict[str, Fields] = {
     "corrected": {"row": ROW, "outcome": NUMBER, "reason": TEXT},
     "voided": {"rows": several(ROW), "reason": TEXT},
     "closed": {"round": POSITIVE, "reason": TEXT},
-    "stocked": {"probe": TEXT, "stock": maybe(COUNT), "reason": TEXT},
+    "stocked": {"probe": TEXT, "stock": maybe(STOCK), "reason": TEXT},
     "decided": {"item": TEXT, "round": COUNT},
     "withdrawn": {"item": TEXT, "reason": TEXT},
     "note": {"text": TEXT},

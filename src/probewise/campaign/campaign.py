@@ -14,7 +14,7 @@ import numpy as np
 
 from probewise.algorithms import Algorithm, Sage
 from probewise.campaign import entry, journal
-from probewise.campaign.bodies import COUNT
+from probewise.campaign.bodies import STOCK
 from probewise.campaign.charter import Charter, limits
 from probewise.campaign.ledger import OPEN, VOIDED, Ledger, Place, row_id, stocked
 from probewise.campaign.lines import Lines
@@ -221,7 +221,7 @@ class Campaign:
         why = entry.said(reason, "a change of stock")
         if probe not in self.problem.probe_names:
             raise InvalidRows(f"there is no probe '{probe}'; check the name.")
-        if stock is not None and not COUNT.fits(stock):
+        if stock is not None and not STOCK.fits(stock):
             raise InvalidRows(f"stock must be a whole number of at least 0, or None, got {stock!r:.40}.")
 
         def propose(ledger: Ledger) -> Proposal:

@@ -48,8 +48,9 @@ class Charter:
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
             raise InvalidCampaign(f"seed must be a whole number of at least 0, got {self.seed!r}.")
         low, high = self.outcome_range
-        if not low < high:
-            raise InvalidCampaign(f"outcome_range must be (low, high) with low below high, got ({low}, {high}).")
+        if not (_is(low, float) and _is(high, float) and low < high):
+            shown = f"({low!a:.40}, {high!a:.40})"
+            raise InvalidCampaign(f"outcome_range must be (low, high) with low below high, got {shown}.")
         for kind, columns in (("probe", self.probe_columns), ("item", self.item_columns)):
             count = self.problem.n_probes if kind == "probe" else self.problem.n_items
             for name, cells in columns.items():

@@ -32,6 +32,7 @@ KINDS: dict[str, str] = {
 }
 """Kind of a record -> what it says."""
 
+_ADVICE = "take the last back-up"
 _START = "0" * 64
 _TAIL = len(',"digest":""}') + 64
 
@@ -75,7 +76,8 @@ class Record:
             raise InvalidCampaign(
                 f"a record holds text and finite numbers only ({error}); nothing was written."
             ) from None
-        return cls.read(f'{text[:-1]},"digest":"{digest}"}}', after=after)
+        line = f'{text[:-1]},"digest":"{digest}"}}'
+        return cls(*_checked(text, seq, "nothing was written"), digest, line)
 
     @classmethod
     def read(cls, line: str, *, after: Record | None) -> Record:
@@ -90,32 +92,32 @@ class Record:
                 f"record {seq} of the journal, or one before it, was changed after it was written: "
                 "its digest does not fit; take the last back-up."
             )
-        return cls(*_checked(text, seq), digest, line)
+        return cls(*_checked(text, seq, _ADVICE), digest, line)
 
     def fault(self, what: str) -> InvalidCampaign:
         """Why this record cannot be where it is."""
         return _fault(self.seq, what)
 
 
-def _checked(text: str, seq: int) -> tuple[int, str, dict[str, Any], str, str, str]:
+def _checked(text: str, seq: int, advice: str) -> tuple[int, str, dict[str, Any], str, str, str]:
     """Number, kind, body, time, author and version of a record; a forger can compute digests, so all is checked."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise _fault(seq, f"it is no JSON ({error})") from None
+        raise _fault(seq, f"it is no JSON ({error})", advice) from None
     if isinstance(data, dict) and isinstance(form := data.get("form"), int) and form > FORM:
         raise InvalidCampaign(
             f"record {seq} was written by probewise {data.get('version')} in form {form}, and this is "
             f"probewise {VERSION}, which reads forms up to {FORM}; install the newer version."
         )
     if wrong := fault(data, ENVELOPE):
-        raise _fault(seq, wrong)
+        raise _fault(seq, wrong, advice)
     if data["seq"] != seq or data["kind"] not in KINDS:
-        raise _fault(seq, f"it has seq {data['seq']} and kind {data['kind']!a:.40}")
+        raise _fault(seq, f"it has seq {data['seq']} and kind {data['kind']!a:.40}", advice)
     if wrong := fault(data["body"], BODIES[data["kind"]]):
-        raise _fault(seq, f"in '{data['kind']}', {wrong}")
+        raise _fault(seq, f"in '{data['kind']}', {wrong}", advice)
     if not _as_written(data, text):
-        raise _fault(seq, "its text is not as probewise writes it")
+        raise _fault(seq, "its text is not as probewise writes it", advice)
     return seq, data["kind"], data["body"], data["time"], data["author"], data["version"]
 
 
@@ -127,8 +129,8 @@ def _as_written(data: dict[str, Any], text: str) -> bool:
         return False
 
 
-def _fault(seq: int, what: str) -> InvalidCampaign:
-    return InvalidCampaign(f"record {seq} of the journal cannot be: {what}; take the last back-up.")
+def _fault(seq: int, what: str, advice: str = _ADVICE) -> InvalidCampaign:
+    return InvalidCampaign(f"record {seq} of the journal cannot be: {what}; {advice}.")
 
 
 _PLAIN: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}

@@ -17,7 +17,8 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 import probewise as pw
-from probewise.adequacy import ALARM, WARNING, _effect, _inflated, _judged, _matters
+from probewise.adequacy import ALARM, WARNING, _effect, _inflated, _judged, _matters, check_adequacy
+from probewise.algorithms import ALGORITHMS
 from probewise.algorithms.alba import ALBA
 from probewise.algorithms.explore_verify import ExploreVerify, _compared
 from probewise.algorithms.growing import Growing, surely_ahead
@@ -47,6 +48,7 @@ from probewise.design import remembering
 from probewise.elimination import beaten, behind, eliminated
 from probewise.estimate import least_squares
 from probewise.measurements import Measurements
+from probewise.testing import informed
 
 DELTA, EPSILON = 0.07, 0.3
 SIGMA = np.array([0.6, 1.7])
@@ -698,6 +700,54 @@ def test_what_larger_noise_does_to_delta() -> None:
     assert _effect(1.1, DELTA).endswith(", less than twice")
 
 
+@pytest.mark.parametrize(("step", "verdict"), [(-1e-6, "doubtful"), (1e-6, "inadequate")])
+def test_larger_noise_or_drift_is_refused_once_it_doubles_delta(step: float, verdict: str) -> None:
+    """Much data make the evidence certain, so that only what it does to δ decides."""
+    problem, goal = two_items(), pw.BestItem(DELTA)
+    square, n = math.log(DELTA) / math.log(2 * DELTA) + step, 10**7
+    noisy = told([n, n], [0.0, 0.0], square * (n - 1) * SIGMA**2)
+    assert check_adequacy(problem, goal, [noisy]).noise.verdict == verdict
+    # many rounds whose means lie apart by as much
+    rounds, n = 2000, 4
+    shift = math.sqrt(square * (rounds - 1) / (rounds * n)) * SIGMA
+    data = [told([n, n], (-1) ** number * shift, (n - 1) * SIGMA**2) for number in range(rounds)]
+    drift = check_adequacy(problem, goal, data).drift
+    assert (drift.squares.mean_square, drift.squares.degrees) == (pytest.approx(square), 2 * (rounds - 1))
+    assert drift.verdict == verdict
+
+
+def test_residuals_are_in_units_of_their_own_error() -> None:
+    probes, counts = np.array([[1.0], [2.0], [-1.5], [0.5]]), np.array([4, 7, 3, 5])
+    sigma = np.array([0.6, 1.7, 0.9, 1.2])
+    means, scatter = np.array([2.0, 1.0, -3.0, 4.0]), np.array([5.0, 60.0, 4.0, 20.0])
+    problem = pw.Problem(probes, [[1.0], [-0.3]], sigma=sigma)
+    found = check_adequacy(problem, pw.BestItem(DELTA), [told(counts, means, scatter)])
+    weight = counts / sigma**2
+    x = probes[:, 0]
+    theta = (weight * x * means).sum() / (weight * x * x).sum()
+    level = (scatter / sigma**2).sum() / (counts - 1).sum()
+    free = 1 - weight * x * x / (weight * x * x).sum()
+    difference = means - x * theta
+    standard = difference / np.sqrt(level * free / weight)
+    order = np.argsort(-np.abs(standard))
+    assert [residual.probe for residual in found.worst] == order.tolist()
+    assert [residual.difference for residual in found.worst] == pytest.approx(difference[order])
+    assert [residual.standardised for residual in found.worst] == pytest.approx(standard[order])
+    assert [residual.replicates for residual in found.worst] == counts[order].tolist()
+    lack = (weight * difference**2).sum()
+    assert found.misfit == pytest.approx(math.sqrt((lack - 3 * level) / (weight * free).sum()))
+    assert found.fit.squares.value == pytest.approx(lack)
+
+
+def test_a_misfit_puts_leads_of_large_items_at_risk() -> None:
+    problem = far_from_the_span()
+    rng = np.random.default_rng(1)
+    counts, means = np.full(6, 10), rng.normal(size=6) * 5.0
+    found = check_adequacy(problem, pw.BestItem(DELTA), [told(counts, means, np.full(6, 9.0))])
+    assert found.misfit > 1.0
+    assert len(found.at_risk) >= 3
+
+
 # --- error rates that leave no room --------------------------------------------------------------------------------
 
 
@@ -781,3 +831,17 @@ def test_differences_of_large_items_are_known() -> None:
     sage, goal = pw.Sage(), pw.BestItem(1e-6)
     after = sage.tell(problem, goal, sage.init(problem, goal), data)
     assert np.isfinite(after.collected[int(after.alive[0])].mean[1:]).all()
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_a_single_item_has_won_and_leads(name: str) -> None:
+    problem, goal = pw.Problem(np.eye(2), [[1.0, 2.0]]), pw.BestItem(DELTA)
+    algorithm = informed(name, problem, [1.0, 0.5])
+    state = algorithm.init(problem, goal)
+    now = algorithm.standing(problem, goal, state)
+    assert (algorithm.answer(problem, goal, state), now.leader, now.progress, now.remaining.tolist()) == (
+        0,
+        0,
+        1.0,
+        [0],
+    )

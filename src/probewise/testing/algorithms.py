@@ -95,8 +95,10 @@ def needs_nothing_for_one_item(build: Build) -> None:
     """A single item is the answer before any measurement."""
     problem, theta = Problem(np.eye(2), [[1.0, 1.0]]), np.array([1.0, 0.0])
     algorithm = build(problem, theta)
-    answer = algorithm.answer(problem, BestItem(), algorithm.init(problem, BestItem()))
+    state = algorithm.init(problem, BestItem())
+    answer = algorithm.answer(problem, BestItem(), state)
     _expect(answer == 0, f"a single item must be the answer at once, got {answer}")
+    _check_standing(algorithm.standing(problem, BestItem(), state), 1, 0, 0)
 
 
 def settles_ties_within_epsilon(build: Build) -> None:

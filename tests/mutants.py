@@ -11,10 +11,10 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
+import hashlib
 import json
 import math
 import os
-import random
 import resource
 import shutil
 import signal
@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
@@ -197,6 +197,10 @@ class Collector(ast.NodeVisitor):
     def visit_Raise(self, node: ast.Raise) -> None:
         self.add(node, ast.Pass(), "statement dropped")
 
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:  # noqa: N802
+        if not (isinstance(node.type, ast.Name) and node.type.id == "ImportError"):  # what another system needs
+            self.generic_visit(node)
+
     def visit_AnnAssign(self, node: ast.AnnAssign) -> None:
         if node.value is not None:
             self.visit(node.value)
@@ -232,9 +236,13 @@ class Collector(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_BinOp(self, node: ast.BinOp) -> None:
-        if type(node.op) in OPERATIONS and not any(map(_is_text, (node.left, node.right))):
+        if type(node.op) in OPERATIONS and not any(map(_is_no_number, (node.left, node.right))):
             self.add(node, ast.BinOp(node.left, OPERATIONS[type(node.op)](), node.right), "operation")
         self.generic_visit(node)
+
+    def visit_keyword(self, node: ast.keyword) -> None:
+        if node.arg not in ("strict", "repr", "compare"):
+            self.visit(node.value)
 
     def visit_Constant(self, node: ast.Constant) -> None:
         if isinstance(node.value, bool):
@@ -266,22 +274,32 @@ class Collector(ast.NodeVisitor):
         self.generic_visit(node)
 
 
-def _is_text(node: ast.AST) -> bool:
-    text = isinstance(node, ast.Constant) and isinstance(node.value, str)
-    return text or isinstance(node, ast.JoinedStr | ast.List | ast.Tuple)
+def _is_no_number(node: ast.AST) -> bool:
+    """Whether a node is a text, a list or a type, which + and | join."""
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str | bytes | None)
+    name = node.value if isinstance(node, ast.Subscript) else node
+    types = ("bool", "int", "float", "str", "bytes", "list", "dict", "tuple")
+    return isinstance(node, ast.JoinedStr | ast.List | ast.Tuple | ast.Dict) or ast.unparse(name) in types
 
 
-def mutants(module: str) -> Iterator[tuple[Mutant, str]]:
-    """Every mutant of a module, with its whole text."""
-    path = ROOT / f"src/probewise/{module}.py"
-    tree = ast.parse(path.read_text())
+Found = tuple[Mutant, Callable[[], str]]
+"""A mutant, and what makes the whole text of its module."""
+
+
+def mutants(module: str) -> Iterator[Found]:
+    """Every mutant of a module."""
+    tree = ast.parse((ROOT / f"src/probewise/{module}.py").read_text())
     collector = Collector()
     collector.visit(tree)
     for node, new, kind, place, statement in collector.found:
-        text = ast.unparse(_Swap(node, new).visit(tree))
         around = ast.unparse(statement).partition("\n")[0] if statement is not None else ""
         changes = _short(around), _short(ast.unparse(node)), _short(ast.unparse(new))
-        yield Mutant(module, place, getattr(node, "lineno", 0), kind, *changes), text
+        swap = _Swap(node, new)
+        yield (
+            Mutant(module, place, getattr(node, "lineno", 0), kind, *changes),
+            lambda swap=swap: ast.unparse(swap.visit(tree)),
+        )
 
 
 class _Swap(ast.NodeTransformer):
@@ -307,15 +325,14 @@ def _short(text: str) -> str:
     return line if len(line) <= 150 else f"{line[:100]} … {line[-45:]}"
 
 
-def sample(module: str, size: int) -> list[tuple[Mutant, str]]:
-    """So many mutants of a module, as evenly over the kinds as there are, always the same."""
-    rng, kinds = random.Random(f"{SEED} {module}"), defaultdict(list)
+def sample(module: str, size: int) -> list[Found]:
+    """So many mutants of a module, as evenly over the kinds as there are; changes elsewhere leave the choice alone."""
+    kinds: dict[str, list[tuple[str, Found]]] = defaultdict(list)
     for found in mutants(module):
-        kinds[found[0].kind].append(found)
-    for group in kinds.values():
-        rng.shuffle(group)
-    turns = sorted((place, rng.random(), found) for group in kinds.values() for place, found in enumerate(group))
-    return [found for _, _, found in turns[:size]]
+        kinds[found[0].kind].append((hashlib.sha256(f"{SEED} {found[0].key}".encode()).hexdigest(), found))
+    ordered = [sorted(group, key=lambda one: one[0]) for group in kinds.values()]
+    turns = [(place, mark, found) for group in ordered for place, (mark, found) in enumerate(group)]
+    return [found for _, _, found in sorted(turns, key=lambda turn: turn[:2])[:size]]
 
 
 def tests_of(module: str) -> list[str]:
@@ -384,9 +401,7 @@ def checked(module: str, source: Path) -> float:
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
 
 
-def tried(
-    chosen: list[tuple[Mutant, str]], module: str, seconds: float, folders: list[Path]
-) -> Iterator[tuple[Mutant, str]]:
+def tried(chosen: list[Found], module: str, seconds: float, folders: list[Path]) -> Iterator[tuple[Mutant, str]]:
     """Each mutant and what became of it, one in each folder at a time."""
     sound = (folders[0] / f"probewise/{module}.py").read_text()
     waiting, running = chosen[::-1], {}
@@ -401,7 +416,7 @@ def tried(
                     yield mutant, outcome
             elif waiting:
                 mutant, text = waiting.pop()
-                path.write_text(text)
+                path.write_text(text())
                 running[folder] = mutant, start(folder, module, seconds), time.monotonic() + LONGEST
         time.sleep(0.05)
 

@@ -845,3 +845,9 @@ def test_a_single_item_has_won_and_leads(name: str) -> None:
         1.0,
         [0],
     )
+
+
+def test_a_single_item_need_not_lie_in_the_span() -> None:
+    problem, goal = pw.Problem([[1.0, 0.0]], [[1.0, 2.0]]), pw.BestItem(DELTA)
+    algorithm = ALBA("x", norm_bound=2.0)
+    assert algorithm.answer(problem, goal, algorithm.init(problem, goal)) == 0

@@ -197,7 +197,7 @@ class Collector(ast.NodeVisitor):
     def visit_Raise(self, node: ast.Raise) -> None:
         self.add(node, ast.Pass(), "statement dropped")
 
-    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:  # noqa: N802
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
         if not (isinstance(node.type, ast.Name) and node.type.id == "ImportError"):  # what another system needs
             self.generic_visit(node)
 

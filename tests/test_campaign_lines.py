@@ -225,6 +225,18 @@ def test_a_torn_end_that_cannot_be_kept_stays(tmp_path: Path, monkeypatch: pytes
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_copy_may_begin_where_only_the_first_line_of_one_is(tmp_path: Path) -> None:
+    path, copy = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    create(path).note("kept")
+    first, *records = path.read_text().splitlines(keepends=True)
+    copy.write_text(first)
+    Lines(copy).begin([record.rstrip("\n") for record in records])
+    assert copy.read_bytes() == path.read_bytes()
+    with pytest.raises(pw.InvalidCampaign, match="holds a campaign already"):
+        Lines(copy).begin([records[0].rstrip("\n")])
+    assert copy.read_bytes() == path.read_bytes()
+
+
 def test_a_campaign_whose_creation_was_cut_short_is_created_anew(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     create(path)

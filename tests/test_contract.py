@@ -122,7 +122,8 @@ class Undecided(Uniform):
 @dataclasses.dataclass(frozen=True)
 class Hasty(Uniform):
     def standing(self, problem: Any, goal: Any, state: Any) -> Any:
-        return dataclasses.replace(Uniform.standing(self, problem, goal, state), remaining=np.array([0, 2]))
+        now = Uniform.standing(self, problem, goal, state)
+        return now if problem.n_items == 1 else dataclasses.replace(now, remaining=np.array([0, 2]))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -135,7 +136,8 @@ class Contrary(Uniform):
 @dataclasses.dataclass(frozen=True)
 class Boastful(Uniform):
     def standing(self, problem: Any, goal: Any, state: Any) -> Any:
-        return dataclasses.replace(Uniform.standing(self, problem, goal, state), progress=1.5)
+        now = Uniform.standing(self, problem, goal, state)
+        return now if state.winner is not None else dataclasses.replace(now, progress=1.5)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -169,7 +171,7 @@ BROKEN: dict[type[Algorithm[Any]], str] = {
     Measuring: "a single item must be the answer at once, got None",
     Undecided: r"an answer rules out all other items, got \[0 1 2 3\] left",
     Hasty: r"item 1 was the answer in the end, but had been ruled out, with \[0 2\] left",
-    Contrary: r"the answer 1 must lead, with progress 1, got \(None, 1.0\)",
+    Contrary: r"the answer 0 must lead, with progress 1, got \(None, 1.0\)",
     Boastful: "progress must lie between 0 and 1, or be None, got 1.5",
     Doubled: "remaining must name each item once",
     Aside: r"the leader must be among the items left, \[1 2\], got 0",

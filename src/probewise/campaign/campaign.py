@@ -26,6 +26,7 @@ from probewise.campaign.rows import Rows, all_rows, no_rows, open_rows, own_colu
 from probewise.campaign.status import Status, status
 from probewise.campaign.storage import Storage, storage_at
 from probewise.campaign.told import Proposal, Told, recorded, unplanned
+from probewise.cells import visible
 from probewise.errors import InvalidCampaign, InvalidRows, StorageConflict, StorageUnavailable
 from probewise.estimate import least_squares
 from probewise.files import new_file
@@ -356,6 +357,6 @@ def _stream(charter: Charter, round_: int) -> np.random.Generator:
 
 def _user() -> str:
     try:
-        return getpass.getuser()
+        return visible(getpass.getuser())  # a system may give bytes that are no text
     except (OSError, KeyError):
         return "unknown"

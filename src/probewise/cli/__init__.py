@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -95,7 +96,10 @@ def _check_text(words: Sequence[str]) -> None:
 
 
 def _fail(sentence: str, code: int = BAD_INPUT) -> NoReturn:
-    click.echo(f"Error: {visible(sentence)}", err=True)
+    short = re.sub(
+        r"(\S{80})\S{80,}(\S{20})", r"\1…\2", sentence
+    )  # somebody may have dropped a whole file on the command line
+    click.echo(f"Error: {visible(short)}", err=True)
     sys.exit(code)
 
 

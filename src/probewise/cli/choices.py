@@ -50,7 +50,7 @@ def _value(text: str) -> Any:
     """A number, true, false or null as JSON has them; anything else is text."""
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 

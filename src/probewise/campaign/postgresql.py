@@ -189,7 +189,7 @@ class Server(Storage):
         while True:
             with self._told(connection):
                 self._begin(connection)
-                if not lines and not self._ready(connection):
+                if not lines and self.held is None and not self._ready(connection):
                     return []
                 new = self._select(connection, after + len(lines))
             lines += new

@@ -20,6 +20,7 @@ import probewise as pw
 from probewise.adequacy import ALARM, WARNING, _effect, _inflated, _judged, _matters, check_adequacy
 from probewise.algorithms import ALGORITHMS
 from probewise.algorithms.alba import ALBA
+from probewise.algorithms.base import Standing
 from probewise.algorithms.explore_verify import ExploreVerify, _compared
 from probewise.algorithms.growing import Growing, surely_ahead
 from probewise.algorithms.planning import plan
@@ -652,7 +653,7 @@ def test_intervals_share_delta_among_items_and_among_pairs(known: bool) -> None:
     problem = pw.Problem(np.eye(2), items, sigma=SIGMA if known else "unknown")
     goal = pw.BestItem(DELTA)
     rounds = [told(FIRST[0], FIRST[1], np.array([1.1, 1.6])), told(SECOND[0], SECOND[1], np.array([4.0, 3.0]))]
-    standings = [pw.algorithms.base.Standing(np.arange(5), 0, 0.5)] * 2
+    standings = [Standing(np.arange(5), 0, 0.5)] * 2
     pool = Finished.each(problem, rounds, problem.sigma).pool
     noise = 1.0 if known else math.sqrt(noise_root(9.7, 63, 0.1 * DELTA))
     if not known:
@@ -851,3 +852,43 @@ def test_a_single_item_need_not_lie_in_the_span() -> None:
     problem, goal = pw.Problem([[1.0, 0.0]], [[1.0, 2.0]]), pw.BestItem(DELTA)
     algorithm = ALBA("x", norm_bound=2.0)
     assert algorithm.answer(problem, goal, algorithm.init(problem, goal)) == 0
+
+
+def test_who_was_ruled_out_when_and_how_clearly() -> None:
+    """By the evidence up to that round, against the leader that is clearest, in standard errors of that comparison."""
+    problem = pw.Problem(np.eye(2), [[1, 0], [0, 1], [0.3, 0.1]], sigma=SIGMA, item_names=["A", "B", "C"])
+    rounds = [told(*FIRST), told(*SECOND)]
+    standings = [Standing(np.array(left), leader, None) for left, leader in (([0, 1], 1), ([0], 0))]
+    now = numbers(problem, pw.BestItem(DELTA), rounds, standings, answer=0, labels=[4, 9])
+    assert [item.round for item in now.items] == [None, 9, 4]
+    W = [1 / error(counts) ** 2 for counts, _ in (FIRST, SECOND)]
+    lead, precision = (W[0] * 0.5 + W[1] * 1.0) / sum(W), sum(W)
+    clear = lead * math.sqrt(precision)
+    assert now.items[1].why == f"ruled out in round 9: {lead:.3g} behind A, {clear:.1f} standard errors"
+    # C after the first round: 0.7·0.9 - 0.1·0.4 behind A, -0.3·0.9 + 0.9·0.4 behind B
+    y = np.array([0.7, -0.1])
+    lead = float(y @ FIRST[1])
+    clear = lead / math.sqrt(float((y**2 * SIGMA**2 / FIRST[0]).sum()))
+    assert now.items[2].why == f"ruled out in round 4: {lead:.3g} behind A, {clear:.1f} standard errors"
+    assert [item.by for item in now.items] == [None, "A", "A"]
+    assert (now.leader, now.order[0]) == (0, 0)
+    assert now.items[now.order[1]].behind <= now.items[now.order[2]].behind
+    assert now.sentence.endswith("all other items are ruled out.")
+
+
+@pytest.mark.parametrize(
+    ("behind_by", "why"),
+    [
+        (0.1, "within 0.3 of A"),
+        (-0.1, "within 0.3 of A"),
+        (0.5, "not ruled out, but at most 0.3 better than A"),
+        (-0.5, "not ruled out, but at most 0.3 better than A"),
+    ],
+)
+def test_ties_are_within_epsilon_on_both_sides(behind_by: float, why: str) -> None:
+    problem = pw.Problem(np.eye(2), sigma=SIGMA, item_names=["A", "B"])
+    data = told([10**7, 10**7], [1.0 + behind_by, 1.0])
+    now = numbers(problem, pw.BestItem(DELTA, EPSILON), [data], [Standing(np.array([0, 1]), 0, 1.0)], answer=0)
+    assert (now.items[1].state, now.items[1].why) == ("tied", why)
+    assert now.items[0].why == "nothing left can be more than 0.3 better"
+    assert now.sentence.startswith("A is within 0.3 of the best, with confidence 93 %")

@@ -149,6 +149,32 @@ def test_the_record_is_on_the_disk_before_its_line_feed_and_the_name_too(
     assert seen == ["write", "fsync", "line feed"]
 
 
+def test_what_is_taken_off_is_off_the_disk_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    campaign, seen = create(tmp_path / "a.jsonl"), []
+    for name in ("write", "fsync", "ftruncate"):
+        real = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *given, name=name, real=real: (seen.append(name), real(*given))[1])
+    failing(monkeypatch, "write", 2, OSError(errno.ENOSPC, "full"))  # the line feed, when the record is on the disk
+    with pytest.raises(pw.StorageUnavailable, match="full"):
+        campaign.note("lost")
+    assert seen == ["write", "fsync", "ftruncate", "fsync"]
+
+
+def test_a_writer_locks_the_file_that_is_there_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, copy, real = tmp_path / "a.jsonl", tmp_path / "new", lines._taken
+    campaign = create(path)
+    copy.write_bytes(path.read_bytes())
+
+    def taken(file: int, *, shared: bool = False) -> bool:
+        if copy.exists():
+            copy.replace(path)  # as a migration does, after the file was opened and before it is locked
+        return real(file, shared=shared)
+
+    monkeypatch.setattr(lines, "_taken", taken)
+    campaign.note("one")
+    assert notes(path) == ["one"]
+
+
 def test_a_reader_does_not_see_what_is_not_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.jsonl"
     campaign, seen = create(path), []

@@ -90,15 +90,15 @@ def test_the_limit_is_a_number_of_rows(limit: Any) -> None:
 
 
 def test_a_huge_round_takes_no_memory_until_its_rows_are_needed() -> None:
-    campaign = large()
+    campaign = large(sigma=1e6)
     tracemalloc.start()
     rows = campaign.ask(max_round=HUGE)
     standing = campaign.status()
     reopened = pw.Campaign.open(campaign._store)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert len(rows) == standing.waiting == reopened.ledger.sheets[0].left == HUGE
-    assert f"{HUGE} of {HUGE} rows of round 1 to measure: '0' 41,900,534 times" in rows.sentence
+    assert len(rows) == standing.waiting == reopened.ledger.sheets[0].left > 8_000_000
+    assert re.match(r"(\d{7}) of \1 rows of round 1 to measure: '0' 4,\d{3},\d{3} times", rows.sentence)
     assert peak < 5_000_000
     assert len(campaign.records[-1].line) < 1000
 
@@ -348,6 +348,8 @@ def test_an_old_campaign_with_a_column_called_state_is_exported_whole(tmp_path: 
     old.tell({"r1-1": 1.0})
     assert old.tell([{"measurement": "r1-2", "outcome": 2.0, "state": "open", "state of probe": "gas"}]).recorded
     assert "notes" not in old.records[-1].body
+    assert old.tell([{"measurement": "r1-3", "outcome": 2.0, "state": "cloudy"}]).recorded
+    assert old.records[-1].body["notes"] == {"r1-3": {"state": "cloudy"}}  # a remark of the laboratory
 
 
 def test_off_plan_rows_name_probes_exactly() -> None:

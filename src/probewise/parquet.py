@@ -19,7 +19,7 @@ READERS = (("polars", "read_parquet"), ("pyarrow.parquet", "read_table"), ("pand
 """Modules and functions, the first that is there first."""
 NO_READER, REFUSED = 3, 4
 """Exit codes of the other process: the reader lacks a part; it gave a reason in a sentence."""
-SECONDS, MEMORY = 60, 2 << 30
+SECONDS, MEMORY = 60, 4 << 30
 """What reading may take, besides what the size of the file allows: seconds, and bytes of memory."""
 
 _CHILD = """
@@ -63,9 +63,11 @@ def _run(path: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
     seconds = SECONDS + size / 1e6
     about = json.dumps([MEMORY + 50 * size, *sys.path])
     command = [sys.executable, "-P", "-c", _CHILD, about, *words]
-    few = {**os.environ, "POLARS_MAX_THREADS": os.environ.get("POLARS_MAX_THREADS", "2")}
+    few = dict.fromkeys(("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "2")  # each takes memory
     try:
-        return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, env=few)
+        return subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=seconds, env={**few, **os.environ}
+        )
     except subprocess.TimeoutExpired:
         raise _unreadable(path, f"its reader was not done after {seconds:.0f} s") from None
 

@@ -17,7 +17,7 @@ import numpy as np
 from probewise import cells
 from probewise.campaign.charter import Charter
 from probewise.campaign.ledger import RECORDED, VOIDED, Ledger, Place, place_of, row_id
-from probewise.campaign.rows import OWN, STATE, Rows, shown_columns
+from probewise.campaign.rows import OWN, STATE, STATES, Rows, shown_columns
 from probewise.errors import InvalidProblem, InvalidRows
 from probewise.tables import Table, named, read_table
 
@@ -210,11 +210,13 @@ def _check_once(given: list[Line], places: Sequence[Place]) -> None:
 
 
 def _notes(given: Iterable[Line], places: Iterable[Place], charter: Charter) -> dict[str, dict[str, Any]]:
-    """Cells of columns that were not on the sheet."""
-    known = {*OWN, STATE, *shown_columns(charter)}
+    """Cells of columns that neither the sheet nor an export has."""
+    known = {*OWN, *shown_columns(charter)}
     out = {}
     for line, own in zip(given, places, strict=True):
         more = {name: _plain(value) for name, value in line.cells.items() if name not in known and value is not None}
+        if more.get(STATE) in STATES:
+            del more[STATE]
         if more:
             out[row_id(*own)] = more
     return out

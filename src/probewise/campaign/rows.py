@@ -22,8 +22,8 @@ from probewise.tables import Table, TableLike, frame_table
 
 OWN = ("measurement", "round", "probe", "replicate", "outcome")
 """Columns of every sheet; the laboratory's own columns of the probe come after them."""
-STATE = "state"
-"""The column that an export has besides."""
+STATE, STATES = "state", ("open", "missing", "recorded", "voided")
+"""The column that an export has besides, and its words."""
 
 _SHOWN = 5
 """Probes that the sentence of a round names."""
@@ -165,7 +165,7 @@ def all_rows(charter: Charter, sheets: tuple[Sheet, ...]) -> Iterator[str]:
     own = tuple(shown_columns(charter))
     yield from csv_lines([(*OWN, STATE, *own)])
     for sheet in sheets:
-        words = ("missing" if sheet.closed else "open", "recorded", "voided")
+        words = (STATES[sheet.closed is not None], *STATES[2:])
         states = (words[state] for state in sheet.states)
         for part in _parts(charter, sheet, None):
             rows = zip(*part.values(), strict=True)

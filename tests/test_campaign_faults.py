@@ -259,3 +259,12 @@ def test_a_stock_that_is_no_count(stock: Any) -> None:
     campaign = pw.Campaign.create(Memory(), pw.Problem(np.eye(2), probe_names=["a", "b"]), seed=0)
     with pytest.raises(pw.InvalidRows, match="stock must be a whole number of at least 0, or None, got"):
         campaign.restock("a", stock, reason="counted")
+
+
+def test_text_that_is_none_is_shown_with_what_stands_around_it() -> None:
+    campaign = pw.Campaign.create(Memory(), pw.Problem(np.eye(2)), seed=0)
+    with pytest.raises(pw.InvalidCampaign) as told:
+        campaign.note("abcdefghijklmnopqrstuvwxyz\udcff0123456789ABCDEF")
+    assert str(told.value) == r"'qrstuvwxyz\udcff0123456789' holds bytes that are no UTF-8 text; nothing was written."
+    with pytest.raises(pw.InvalidCampaign, match=r"^'.*short\\udcff.*' holds bytes"):
+        campaign.note("short\udcff")

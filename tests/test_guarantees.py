@@ -47,7 +47,7 @@ from probewise.confidence import (
 )
 from probewise.design import remembering
 from probewise.elimination import beaten, behind, eliminated
-from probewise.estimate import least_squares
+from probewise.estimate import Pooled, least_squares
 from probewise.measurements import Measurements
 from probewise.testing import informed
 
@@ -892,3 +892,16 @@ def test_ties_are_within_epsilon_on_both_sides(behind_by: float, why: str) -> No
     assert (now.items[1].state, now.items[1].why) == ("tied", why)
     assert now.items[0].why == "nothing left can be more than 0.3 better"
     assert now.sentence.startswith("A is within 0.3 of the best, with confidence 93 %")
+
+
+def test_noise_without_a_bound_leaves_only_what_needs_none() -> None:
+    problem = pw.Problem(np.eye(2), sigma="unknown")
+    rounds, standings = [told(*FIRST)], [Standing(np.array([0, 1]), 0, None)]
+    leader, rival = numbers(problem, pw.BestItem(DELTA), rounds, standings, noise=math.inf).items
+    assert (leader.behind, leader.least, leader.most) == (0.0, 0.0, 0.0)
+    assert (rival.least, rival.most, rival.high) == (-math.inf, math.inf, math.inf)
+
+
+def test_a_round_is_finished_by_the_batch_after_which_it_counts() -> None:
+    rounds = Finished(Pooled(), (0, 1, 1, 2))
+    assert [rounds.batch(number) for number in (0, 1)] == [1, 3]

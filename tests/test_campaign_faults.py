@@ -268,3 +268,34 @@ def test_text_that_is_none_is_shown_with_what_stands_around_it() -> None:
     assert str(told.value) == r"'qrstuvwxyz\udcff0123456789' holds bytes that are no UTF-8 text; nothing was written."
     with pytest.raises(pw.InvalidCampaign, match=r"^'.*short\\udcff.*' holds bytes"):
         campaign.note("short\udcff")
+
+
+SHAPES: dict[str, tuple[list[Any], list[Any]]] = {
+    "TEXT": (["", "a"], [None, 1, b"a"]),
+    "FLAG": ([True, False], [0, 1, None]),
+    "NUMBER": ([0, -1.5, 1.7e308, 10**308], [True, float("inf"), float("nan"), 10**309, -(10**309), "1"]),
+    "COUNT": ([0, 2**63 - 1], [-1, 2**63, 1.0, True]),
+    "POSITIVE": ([1, 2**63 - 1], [0, 2**63, 1.0, True]),
+    "STOCK": ([0, 10**300], [-1, 10**309, 1.0, True]),
+    "WHOLE": ([0, 10**400], [-1, 1.0, True]),
+    "CELL": ([None, "", 1, 1.5, True], [[], {}]),
+    "ROW": (["r1-1", "r999999999-4"], ["r0-1", "r1-0", "1-1", "r1-1 ", "r1234567890-1", 1]),
+    "DAY": (["2026-12-31"], ["2026-13-01", "", None]),
+    "TIME": (["2026-12-31T10:00:00.000+00:00"], ["now", None]),
+    "JSON": ([{}], [[], None]),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_shapes_take_what_they_say_and_nothing_else(name: str) -> None:
+    shape, (good, bad) = getattr(bodies, name), SHAPES[name]
+    assert [shape.fits(value) for value in good] == [True] * len(good)
+    assert [shape.fits(value) for value in bad] == [False] * len(bad)
+    assert bodies.maybe(shape).fits(None)
+    assert bodies.several(shape).fits(good[:1])
+    assert not bodies.several(shape).fits([])
+    assert not bodies.several(shape).fits([*good, bad[0]])
+    assert bodies.several(shape, count=2).fits([good[0]] * 2)
+    assert not bodies.several(shape, count=2).fits([good[0]] * 3)
+    assert bodies.table(shape).fits({"a": good[0]})
+    assert not bodies.table(shape).fits({"a": good[0], "b": bad[0]})

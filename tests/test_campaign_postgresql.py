@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from urllib.parse import unquote
 
 import numpy as np
@@ -67,14 +68,10 @@ def password(server: Postgres) -> str:
 
 
 @pytest.mark.parametrize("kind", [socket.AF_INET, socket.AF_UNIX])
-def test_a_socket_that_never_answers(
-    kind: socket.AddressFamily, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_socket_that_never_answers(kind: socket.AddressFamily, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgresql, "WAIT", 2)
     monkeypatch.setitem(postgresql._LINE, "connect_timeout", 2)
-    folder = Path("/tmp") / f"pw{time.time_ns()}" if kind == socket.AF_UNIX else tmp_path
-    folder.mkdir(exist_ok=True)
-    with socket.socket(kind) as deaf:
+    with TemporaryDirectory(dir="/tmp") as folder, socket.socket(kind) as deaf:  # a short name
         deaf.bind(("127.0.0.1", 0) if kind == socket.AF_INET else f"{folder}/.s.PGSQL.5432")
         deaf.listen()
         where = f"127.0.0.1:{deaf.getsockname()[1]}/db" if kind == socket.AF_INET else f"/db?host={folder}"

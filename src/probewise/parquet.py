@@ -50,6 +50,7 @@ def handed_over(path: Path) -> dict[str, NDArray[np.generic]]:
             if done.returncode == 0 and out.is_file():
                 with np.load(out, allow_pickle=False) as parts:
                     return dict(parts)
+        # 1 is an exception elsewhere, whose last line says what
         said = done.stderr.decode(errors="replace").strip().splitlines()
         reason = (
             said[-1].rstrip(".") if done.returncode == REFUSED and said else "it is damaged, and its reader crashed"

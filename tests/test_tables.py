@@ -267,3 +267,9 @@ def write_bytes(tmp_path, content):
     path = tmp_path / "changed.parquet"
     path.write_bytes(content)
     return path
+
+
+def test_what_fails_beside_the_reader_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr(parquet, "_CHILD", "raise SystemError('no room')")
+    with pytest.raises(InvalidProblem, match=r"cannot be read as a Parquet file: SystemError: no room\.$"):
+        read_table(write(tmp_path, "", name="items.parquet"))

@@ -53,7 +53,9 @@ def handed_over(path: Path) -> dict[str, NDArray[np.generic]]:
         # 1 is an exception elsewhere, whose last line says what
         said = done.stderr.decode(errors="replace").strip().splitlines()
         reason = (
-            said[-1].rstrip(".") if done.returncode == REFUSED and said else "it is damaged, and its reader crashed"
+            said[-1].rstrip(".")
+            if done.returncode in (1, REFUSED) and said
+            else "it is damaged, and its reader crashed"
         )
         raise _unreadable(path, reason)
     raise MissingExtra(f"reading {path.name} needs polars; install probewise[parquet] or save the table as CSV.")

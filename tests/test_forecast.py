@@ -21,7 +21,7 @@ def forecasts(problem, theta, algorithm, seed):
             break
         counts = algorithm.ask(problem, GOAL, state, np.random.default_rng(0))
         state = algorithm.tell(problem, GOAL, state, environment.draw(counts, np.random.default_rng([seed, step])))
-        found.append((state.told.n, algorithm.forecast(problem, GOAL, state)))
+        found.append((state.data.n, algorithm.forecast(problem, GOAL, state)))
     return found
 
 

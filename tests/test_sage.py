@@ -248,17 +248,6 @@ def test_evidence_far_behind_is_exact():
     np.testing.assert_allclose(found, 0.5 * np.log(2.0 / np.pi) - np.log(-z), rtol=1e-6)
 
 
-def test_nothing_is_ruled_out_while_a_round_is_open():
-    problem, theta = pw.Problem(np.eye(2)), np.array([1.0, -1.0])
-    environment, algorithm, goal = LinearEnvironment(problem, theta), pw.Sage(max_batch=3), pw.BestItem()
-    rng, state = np.random.default_rng(0), algorithm.init(problem, goal)
-    while not (algorithm.under_way(state) and state.collected):
-        state = algorithm.tell(problem, goal, state, environment.draw(algorithm.ask(problem, goal, state, rng), rng))
-    state = algorithm.take(problem, goal, state, environment.draw(np.array([10_000, 10_000]), rng))
-    assert algorithm.answer(problem, goal, state) is None
-    assert algorithm.answer(problem, goal, algorithm.conclude(problem, goal, state)) == 0
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [({"growth": 1.0}, "growth must be above 1, got 1.0"), ({"max_batch": 0}, "max_batch must be a whole number")],

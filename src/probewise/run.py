@@ -102,14 +102,18 @@ def loop(
     data = Measurements.empty(problem.n_probes)
     history: list[Round] = []
     rounds, status = 0, "identified"
+    plan, came = None, Measurements.empty(problem.n_probes)
     while (answer := algorithm.answer(problem, goal, state)) is None:
-        counts = algorithm.ask(problem, goal, state, stream(rounds)) if data.n < FOREVER else None
-        if counts is None or (budget is not None and data.n + int(counts.sum()) > budget):
+        if plan is None and data.n < FOREVER:
+            plan, came = algorithm.ask(problem, goal, state, stream(rounds)), Measurements.empty(problem.n_probes)
+        counts = None if plan is None else algorithm.limits.batch(plan, came.count)
+        if plan is None or counts is None or (budget is not None and data.n + int(counts.sum()) > budget):
             status = "budget exhausted"
             break
         measurements = observe(counts, rounds)
-        state = algorithm.tell(problem, goal, state, measurements)
-        data, rounds = data + measurements, rounds + 1
+        came, data, rounds = came + measurements, data + measurements, rounds + 1
+        if (came.count >= plan).all():
+            state, plan = algorithm.tell(problem, goal, state, came), None
         if keep:
             history.append(Round(counts, measurements))
         if progress is not None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from probewise.algorithms.batches import Limits
+from probewise.errors import InvalidAlgorithm
 from probewise.goal import BestItem
 from probewise.measurements import Measurements
 from probewise.problem import Problem
@@ -62,6 +65,8 @@ class Algorithm(abc.ABC, Generic[S]):
     """Whether it can do with noise of unknown scale."""
     minds_stock: ClassVar[bool] = False
     """Whether it can do with probes of limited stock."""
+    takes_any_rounds: ClassVar[bool] = False
+    """Whether its guarantee holds for rounds that somebody else planned, overlapping ones too."""
 
     @property
     @abc.abstractmethod
@@ -88,17 +93,16 @@ class Algorithm(abc.ABC, Generic[S]):
     def standing(self, problem: Problem, goal: BestItem, state: S) -> Standing:
         """How far it has come: the items not ruled out, who leads, and the progress if it can say."""
 
-    def take(self, problem: Problem, goal: BestItem, state: S, measurements: Measurements) -> S:
-        """The state after a round that somebody else planned; by default as after any other."""
-        return self.tell(problem, goal, state, measurements)
+    def tell_overlapping(self, problem: Problem, goal: BestItem, state: S, rounds: Sequence[Measurements]) -> S:
+        """The state after rounds that overlapped in time, so that each may have been planned by parts of the others."""
+        if len(rounds) == 1:
+            return self.tell(problem, goal, state, rounds[0])
+        raise InvalidAlgorithm(f"{self.name} cannot take rounds that overlap, got {len(rounds)}; tell them one by one.")
 
-    def under_way(self, state: S) -> bool:
-        """Whether a round that was planned as a whole waits for more of its batches."""
-        return False
-
-    def conclude(self, problem: Problem, goal: BestItem, state: S) -> S:
-        """The state if no more batches come of the round that is under way."""
-        return state
+    @property
+    def limits(self) -> Limits:
+        """What can be measured at once; a round is given out in batches within them, and told as a whole."""
+        return Limits()
 
     def forecast(self, problem: Problem, goal: BestItem, state: S) -> Forecast | None:
         """What is left to do, a pure function of the state; None if the algorithm cannot say."""

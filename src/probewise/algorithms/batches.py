@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from probewise.coordinates import Array
 from probewise.errors import InvalidAlgorithm
 
 Counts = NDArray[np.int64]
@@ -49,10 +49,15 @@ class Limits:
         """Batches that a round takes, if replicates do not limit it more."""
         return 1 if self.most is None else -(-size // self.most)
 
-    def allow(self, counts: Counts) -> bool:
-        """Whether a batch keeps within what is allowed at most."""
-        most, replicates = self.most or math.inf, self.replicates or math.inf
-        return bool(counts.sum() <= most and counts.max() <= replicates)
+    def filled(self, plan: Counts, room: Array) -> Counts:
+        """(n,): the plan with more of its probes, within their ``room`` (n,), where its batches would be too small."""
+        parts = self._parts(plan)
+        short = (self.least or 1) * parts - int(plan.sum())
+        if short <= 0:
+            return plan
+        ceiling = np.inf if self.replicates is None else float(self.replicates * parts)
+        left = np.where(plan > 0, np.minimum(np.minimum(room, ceiling) - plan, short), 0).astype(np.int64)
+        return plan + _first(short, left, plan, plan)
 
     def batch(self, plan: Counts, told: Counts) -> Counts:
         """(n,): the next measurements of a plan of which ``told`` have come: what makes equal batches of the rest.
@@ -61,14 +66,24 @@ class Limits:
         come in that order, so that every part of the plan is like the whole.
         """
         rest: Counts = np.maximum(plan - told, 0)
-        if self.allow(rest):
+        parts = self._parts(rest)
+        if parts <= 1:
             return rest
-        batches = 1 if self.most is None else -(-int(rest.sum()) // self.most)
-        n = -(-int(rest.sum()) // max(batches, 1))
-        candidates = np.minimum(rest, n if self.replicates is None else min(n, self.replicates))
-        probe = np.repeat(np.arange(plan.size), candidates)
-        nth = np.arange(probe.size) - np.repeat(np.cumsum(candidates) - candidates, candidates)
-        # without the first (plan - rest) of each probe
-        place = ((plan - rest)[probe] + nth + 0.5) / plan[probe]
-        chosen = probe[np.argsort(place, kind="stable")[:n]]
-        return np.bincount(chosen, minlength=plan.size).astype(np.int64)
+        n = -(-int(rest.sum()) // parts)
+        replicates = n if self.replicates is None else min(n, self.replicates)
+        forced = np.maximum(rest - (parts - 1) * replicates, 0)  # or the batches to come could not hold them
+        return forced + _first(n - int(forced.sum()), np.minimum(rest, replicates) - forced, plan, plan - rest + forced)
+
+    def _parts(self, counts: Counts) -> int:
+        """Batches that counts take."""
+        most = counts.max(initial=0) if self.replicates is not None else 0
+        return max(self.batches(int(counts.sum())), -(-int(most) // (self.replicates or 1)), 1)
+
+
+def _first(n: int, candidates: Counts, plan: Counts, begun: Counts) -> Counts:
+    """(n_probes,): the first ``n`` of ``candidates`` in the order of their places, ``begun`` of each probe being gone."""
+    probe = np.repeat(np.arange(plan.size), candidates)
+    nth = np.arange(probe.size) - np.repeat(np.cumsum(candidates) - candidates, candidates)
+    place = (begun[probe] + nth + 0.5) / plan[probe]
+    chosen = probe[np.argsort(place, kind="stable")[: max(n, 0)]]
+    return np.bincount(chosen, minlength=plan.size).astype(np.int64)

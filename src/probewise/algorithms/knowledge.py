@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -42,29 +43,21 @@ class Knowledge:
     """(k,) for each item z that was bet on: log of how much more bets for z have made if epsilon counts for z."""
     last: NDArray[np.bool_] | None = None
     """(n,): which probes the last round measured; the next design begins with them."""
-    open: OpenRound | None = None
-    """The round under way, if it takes several batches."""
 
-    @property
-    def told(self) -> Measurements:
-        """All measurements, those of the open round too."""
-        return self.data if self.open is None else self.data + self.open.data
+    def plus(self, problem: Problem, goal: BestItem, rounds: Sequence[Measurements]) -> Knowledge:
+        """With one more round, or several that overlapped: what bets on them have made, and what that rules out.
 
-    def plus(
-        self, problem: Problem, goal: BestItem, measurements: Measurements, *, since: Knowledge | None = None
-    ) -> Knowledge:
-        """With one more round: what bets on it have made, and what that rules out.
-
-        If other rounds came after it had begun, bets on it are those of the knowledge ``since`` its beginning.
+        Bets on each know nothing of the others, and nothing is ruled out before all of them are there.
         """
-        pool = self.pool.plus(least_squares(problem.probes, measurements, sigma=problem.sigma))
-        now = replace(self, data=self.data + measurements, pool=pool, last=measurements.count > 0)
-        now = now._settled(problem, goal, since or self)
+        now = replace(self, last=np.any([measurements.count > 0 for measurements in rounds], axis=0))
+        for measurements in rounds:
+            fit = least_squares(problem.probes, measurements, sigma=problem.sigma)
+            now = replace(now, data=now.data + measurements, pool=now.pool.plus(fit))
+            now = now._settled(problem, goal, since=self)
         theta = least_squares(problem.probes, now.data, sigma=problem.sigma).theta
-        now = now._of(np.argsort(-(problem.items[now.alive] @ theta), kind="stable"))
-        if now.open is None:  # with part of another round seen but not counted, the wealth is not the whole truth
-            now = now._concluded(problem, goal)
-        return replace(now, collected={z: now.sums(problem, z) for z in map(int, now.alive[:2])})
+        now = now._of(np.argsort(-(problem.items[now.alive] @ theta), kind="stable"))._concluded(problem, goal)
+        fresh = len(rounds)
+        return replace(now, collected={z: now.sums(problem, z, fresh=fresh) for z in map(int, now.alive[:2])})
 
     def leads(self, problem: Problem, goal: BestItem) -> tuple[Array, Array]:
         """(k - 1,), (k - 1,): leads of the first item plus epsilon in units of the noise, and their standard errors."""
@@ -86,32 +79,31 @@ class Knowledge:
         Odds follow what was known of y'θ + epsilon ``since`` before the round, and pay for y'θ > 0; eased, for
         y'θ > -epsilon. While nothing bounds the noise, nothing is bet.
         """
-        noise = (since if since.open is None else since.open.since).noise(problem, goal)
+        noise = since.noise(problem, goal)
         if not since.collected or since.alive.size == 1 or not math.isfinite(noise):
             return self
         then = replace(since, pool=since.pool.plus(self.pool.fits[-1]))
-        at = np.argsort(since.alive)[np.searchsorted(np.sort(since.alive), self.alive)]  # where the items alive were
         wealth, eased = self.wealth.copy(), dict(self.eased)
-        rest = np.arange(since.alive.size) > 0
-        for rival, rows in ((int(since.alive[0]), rest), (int(since.alive[1]), ~rest)):
-            unit = self.prior.unit(problem, rival, since.alive[rows])
+        rest = np.arange(self.alive.size) > 0
+        for rival, rows in ((int(self.alive[0]), rest), (int(self.alive[1]), ~rest)):
+            unit = self.prior.unit(problem, rival, self.alive[rows])
             precision, total = since.collected[rival].at(rows)
             after = then.sums(problem, rival).at(rows)
             lift = goal.epsilon * precision
             gain = log_wealth((after.total + lift) / noise, after.precision, unit)
-            wealth += _placed(gain - log_wealth((total + lift) / noise, precision, unit), rows)[at]
+            wealth[rows] += gain - log_wealth((total + lift) / noise, precision, unit)
             if goal.epsilon > 0:
                 more = log_wealth((after.total + goal.epsilon * after.precision) / noise, after.precision, unit) - gain
-                eased[rival] = eased.get(rival, np.zeros(at.size)) + _placed(more, rows)[at]
+                eased[rival] = eased.get(rival, np.zeros(rows.size)) + _placed(more, rows)
         return replace(self, wealth=wealth, eased=eased)
 
-    def sums(self, problem: Problem, leader: int) -> Sums:
-        """What all rounds say of leader - z' for the items z' alive; only the last round is not yet collected."""
+    def sums(self, problem: Problem, leader: int, *, fresh: int = 1) -> Sums:
+        """What all rounds say of leader - z' for the items z' alive; the last ``fresh`` rounds are not yet collected."""
         rows = problem.items[leader] - problem.items[self.alive]
         sizes = np.abs(problem.items[leader]) + np.abs(problem.items[self.alive])
         if leader not in self.collected:
             return self.pool.sums(rows, sizes)
-        return self.collected[leader] + self.pool.sums(rows, sizes, since=len(self.pool.fits) - 1)
+        return self.collected[leader] + self.pool.sums(rows, sizes, since=len(self.pool.fits) - fresh)
 
     def _concluded(self, problem: Problem, goal: BestItem) -> Knowledge:
         """Without the items that are ruled out; if that is all, with the first. With the winner, if there is one."""
@@ -135,16 +127,6 @@ class Knowledge:
         """Whether no item left can be ahead of the first by more than epsilon."""
         eased = self.eased.get(int(self.alive[0]))
         return eased is not None and bool(((self.wealth + eased)[1:] >= enough(problem, goal)).all())
-
-
-@dataclass(frozen=True, eq=False)
-class OpenRound:
-    """A round of which some batches have come: nothing is concluded from them before the last."""
-
-    since: Knowledge
-    """What was known when the round began: it is planned by nothing else."""
-    data: Measurements
-    """Its measurements so far."""
 
 
 def enough(problem: Problem, goal: BestItem) -> float:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from probewise.algorithms.base import Algorithm, Counts, Forecast, Standing
 from probewise.algorithms.batches import Limits
 from probewise.algorithms.forecasting import even_race, expected, race, rounds_to_come
-from probewise.algorithms.knowledge import Knowledge, OpenRound, enough
+from probewise.algorithms.knowledge import Knowledge, enough
 from probewise.algorithms.planning import allocated, check_stock, plan, unit_whitener
 from probewise.algorithms.prior import Prior
 from probewise.coordinates import Array
@@ -56,6 +56,7 @@ class Sage(Algorithm[Knowledge]):
     reference: ClassVar[str] = "docs/sage.md"
     learns_sigma: ClassVar[bool] = True
     minds_stock: ClassVar[bool] = True
+    takes_any_rounds: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 1 < self.growth < math.inf:
@@ -64,7 +65,7 @@ class Sage(Algorithm[Knowledge]):
 
     @property
     def limits(self) -> Limits:
-        """Of a batch."""
+        """What a laboratory can measure at once."""
         return Limits(self.max_batch, self.min_batch, self.max_replicates)
 
     @property
@@ -78,48 +79,23 @@ class Sage(Algorithm[Knowledge]):
         return Knowledge(prior, data, Pooled(), np.arange(m), np.zeros(m), 0 if m == 1 else None)
 
     def ask(self, problem: Problem, goal: BestItem, state: Knowledge, rng: np.random.Generator) -> Counts:
-        """The next batch of the open round, or of a new one, by the design for what is least known."""
-        start = state if state.open is None else state.open.since
-        came = np.zeros_like(state.data.count) if state.open is None else state.open.data.count
-        room, least, replicates = problem.stock - state.data.count, self.min_batch or 1, 1 if problem.sigma_known else 2
-        wanted = max(self._size(start.data.n, start.prior), int(came.sum()) + least)
-        share = partial(allocated, problem, self._directions(problem, goal, start), tol=self.tol, start=start.last)
-        whole = share(wanted, room, replicates=replicates)
-        counts = self.limits.batch(whole, came)
-        if counts.sum() < least:
-            left = np.minimum(room - came - counts, (self.max_replicates or np.inf) - counts)
-            counts = counts + share(least - int(counts.sum()), left)
-        check_stock(problem, start.alive, np.maximum(whole, came + counts), room)
+        """A round by the design for what is least known, of a size that batches within the limits can make up."""
+        room, replicates = problem.stock - state.data.count, 1 if problem.sigma_known else 2
+        directions, size = self._directions(problem, goal, state), self._size(state.data.n, state.prior)
+        counts = allocated(problem, directions, size, room, tol=self.tol, replicates=replicates, start=state.last)
+        counts = self.limits.filled(counts, room)
+        check_stock(problem, state.alive, counts, room)
         return counts
 
     def tell(self, problem: Problem, goal: BestItem, state: Knowledge, measurements: Measurements) -> Knowledge:
-        """Add a batch of the open round; with the last one, add the evidence of the round and rule items out.
+        """Add the evidence of a round, whoever planned it, and rule items out."""
+        return state.plus(problem, goal, [measurements])
 
-        A batch beyond the limits is none of its own: a round that somebody else planned.
-        """
-        if not self.limits.split or not self.limits.allow(measurements.count):
-            return self.take(problem, goal, state, measurements)
-        start, data = (
-            (state, measurements) if state.open is None else (state.open.since, state.open.data + measurements)
-        )
-        used_up = (measurements.count > 0) & (state.data.count + data.count >= problem.stock)
-        if measurements.n > 0 and data.n < self._size(start.data.n, start.prior) and not used_up.any():
-            return replace(state, open=OpenRound(start, data))
-        return replace(state, open=None).plus(problem, goal, data, since=start)
-
-    def take(self, problem: Problem, goal: BestItem, state: Knowledge, measurements: Measurements) -> Knowledge:
-        """Add the evidence of a round, whoever planned it, and rule items out; an open round stays open."""
-        return state.plus(problem, goal, measurements)
-
-    def under_way(self, state: Knowledge) -> bool:
-        """Whether more batches of the open round are to come."""
-        return state.open is not None
-
-    def conclude(self, problem: Problem, goal: BestItem, state: Knowledge) -> Knowledge:
-        """Add the evidence of the open round as it is."""
-        if state.open is None:
-            return state
-        return replace(state, open=None).plus(problem, goal, state.open.data, since=state.open.since)
+    def tell_overlapping(
+        self, problem: Problem, goal: BestItem, state: Knowledge, rounds: Sequence[Measurements]
+    ) -> Knowledge:
+        """Add the evidence of rounds that overlapped, and rule items out once all of it is there."""
+        return state.plus(problem, goal, rounds)
 
     def answer(self, problem: Problem, goal: BestItem, state: Knowledge) -> int | None:
         """The last item left, or a leader that no item left beats by more than epsilon."""

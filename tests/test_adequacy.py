@@ -11,6 +11,8 @@ from scipy import integrate, optimize, stats
 import probewise as pw
 from probewise import adequacy
 from probewise.adequacy import ALARM, NOISE_SCALES, SHIFT_SCALES, Adequacy, check_adequacy
+from probewise.campaign import Memory
+from probewise.campaign.appraisal import scrutinised
 from probewise.coordinates import Array
 from probewise.measurements import Measurements
 
@@ -227,3 +229,38 @@ def test_single_outcomes_are_compared_with_the_stated_noise() -> None:
 def test_rounds_of_other_probes_are_refused() -> None:
     with pytest.raises(pw.InvalidMeasurements, match="an entry for each of the 12 probes"):
         check_adequacy(PROBLEM, GOAL, [Measurements.empty(3)])
+
+
+def test_without_a_bound_on_the_noise_nothing_is_refused():
+    """Two replicates that agree to the last digit but one say nothing of the noise, so rounds cannot disagree."""
+    problem, goal = pw.Problem(np.eye(2)), pw.BestItem()
+    rounds = [
+        Measurements.from_outcomes(2, [0, 0, 1], [1.0, 1.0 + 1e-9, 0.0]),
+        Measurements.from_outcomes(2, [0, 1], [9.0, 3.0]),
+    ]
+    found = check_adequacy(problem, goal, rounds, sigma=1e-9, bounded=False)
+    assert found.certifies
+    assert found.drift.log_evidence == -np.inf
+    assert found.drift.verdict == "doubtful"
+    refused = check_adequacy(problem, goal, rounds, sigma=1e-6)
+    assert refused.drift.verdict == "inadequate"
+
+
+def test_without_any_scatter_drift_is_unchecked():
+    problem, goal = pw.Problem(np.eye(2)), pw.BestItem()
+    rounds = [Measurements.from_outcomes(2, [0, 1], [value, 0.0]) for value in (1.0, 9.0)]
+    found = check_adequacy(problem, goal, rounds, sigma=1.0, bounded=False)
+    assert found.drift.verdict == "unchecked"
+    assert "no round has replicates that differ" in found.drift.found
+    assert found.warnings == ()
+
+
+def test_a_campaign_with_too_few_replicates_for_a_bound_refuses_nothing():
+    problem = pw.Problem(np.eye(2), sigma="unknown")
+    campaign = pw.Campaign.create(Memory(), problem, seed=1)
+    rows = [{"probe": "0", "outcome": 1.0}, {"probe": "0", "outcome": 1.0 + 1e-7}, {"probe": "1", "outcome": 0.0}]
+    campaign.tell(rows, off_plan=True)
+    campaign.tell([{"probe": "0", "outcome": 1.1}, {"probe": "1", "outcome": 0.5}], off_plan=True)
+    found = scrutinised(campaign.ledger, 0)
+    assert found.certifies
+    assert found.drift.log_evidence == -np.inf

@@ -27,7 +27,9 @@ Verdict = Literal["adequate", "unchecked", "doubtful", "inadequate"]
 VERDICTS: tuple[Verdict, ...] = ("adequate", "unchecked", "doubtful", "inadequate")
 
 ALARM = 0.01
-"""Probability, over all rounds and checks together, that data as assumed are ever called inadequate: proven."""
+"""Probability, over all rounds and checks together, that data as assumed are ever called inadequate: proven.
+
+Where the scale of the noise is unknown, the probability that its bound fails, a tenth of δ, comes on top."""
 WARNING = 0.001
 """p-value of the textbook test below which a check is doubtful: heuristic, as it is looked at after every round."""
 LIKELY = 2.0
@@ -127,24 +129,26 @@ def check_adequacy(
     rounds: Sequence[Measurements],
     *,
     sigma: ArrayLike | None = None,
+    bounded: bool = True,
     leader: int | None = None,
 ) -> Adequacy:
     """Compare the rounds with each other, with the model and with the stated noise.
 
-    ``sigma`` is an upper bound on the noise where the problem states none. ``leader`` is the item whose lead is at
-    stake, by default that of least squares on all rounds.
+    ``sigma`` is an upper bound on the noise where the problem states none or, if it is not ``bounded``, a guess, by
+    which nothing can be refused. ``leader`` is the item whose lead is at stake, by default that of least squares on all
+    rounds.
     """
     if any(round.n_probes != problem.n_probes for round in rounds):
         raise InvalidMeasurements(f"every round needs an entry for each of the {problem.n_probes} probes.")
     scale = per_probe(problem.sigma if sigma is None else sigma, problem.n_probes, "sigma")
-    sums = _Sums.of(problem, [round for round in rounds if round.n], scale)
+    sums = _Sums.of(problem, [round for round in rounds if round.n], scale, bounded)
     noise = _noise(sums, goal, stated=sigma is None)
     drift = _drift(sums, goal)
     # where rounds disagree, misfit is what exceeds their disagreement
     error = sums.estimate.pure_error if drift.verdict in ("adequate", "unchecked") else drift.squares
     misfit, residuals = _residuals(problem, sums, error)
     risk = _Risk.of(problem, goal, sums, misfit, leader)
-    if sigma is not None and not error.degrees:
+    if sigma is not None and not (error.degrees and (bounded or error.value)):
         found = "Linearity cannot be checked, because the noise is not stated and no round has replicates."
         return Adequacy(
             noise, drift, Check("fit", LINEAR, "unchecked", found, "Measure some probes twice."), 0.0, (), ()
@@ -171,9 +175,11 @@ class _Sums:
     """Replicates of one round around their mean."""
     between: SumOfSquares
     """Means of a probe in different rounds around their common mean."""
+    bounded: bool
+    """Whether the noise is at most sigma."""
 
     @classmethod
-    def of(cls, problem: Problem, rounds: Sequence[Measurements], sigma: Array) -> _Sums:
+    def of(cls, problem: Problem, rounds: Sequence[Measurements], sigma: Array, bounded: bool = True) -> _Sums:
         pooled = sum(rounds, Measurements.empty(problem.n_probes))
         count = np.array([r.count for r in rounds]).reshape(-1, problem.n_probes)
         mean = np.array([r.mean for r in rounds]).reshape(-1, problem.n_probes)
@@ -182,7 +188,7 @@ class _Sums:
         value = float((count * ((mean - pooled.mean) / sigma) ** 2).sum())
         between = SumOfSquares(value, int(np.count_nonzero(count)) - int(np.count_nonzero(pooled.count)))
         estimate = least_squares(problem.probes, pooled, sigma=sigma)
-        return cls(count, mean, sigma, pooled, estimate, within, between)
+        return cls(count, mean, sigma, pooled, estimate, within, between, bounded)
 
 
 def _noise(sums: _Sums, goal: BestItem, *, stated: bool) -> Check:
@@ -193,7 +199,7 @@ def _noise(sums: _Sums, goal: BestItem, *, stated: bool) -> Check:
     if not within.degrees:
         return Check("noise", ask, "unchecked", "The noise cannot be checked, because no round has replicates.")
     n, square = within.degrees, within.mean_square
-    evidence = _mixed(NOISE_SCALES, lambda k: within.value / (1.0 + k) - n * math.log1p(1.0 / k))
+    evidence = _mixed(sums, lambda k: within.value / (1.0 + k) - n * math.log1p(1.0 / k), NOISE_SCALES)
     p_value = float(chdtrc(n, within.value))
     verdict = _judged(evidence, p_value, matters=_matters(square, goal.delta))
     seen = f"replicates scatter by {math.sqrt(square):.2f} sigma ({n:,} degrees of freedom"
@@ -211,8 +217,11 @@ def _drift(sums: _Sums, goal: BestItem) -> Check:
     if not between.degrees:
         found = "Drift cannot be checked, because no probe was measured in two rounds."
         return Check("drift", ask, "unchecked", found)
+    if not sums.bounded and not within.value:
+        found = "Drift cannot be checked, because the noise is not stated and no round has replicates that differ."
+        return Check("drift", ask, "unchecked", found)
     level = max(1.0, _level(within))
-    evidence = _mixed(SHIFT_SCALES, lambda k: _scattered(sums, k) / level - float(np.log1p(sums.count / k).sum()))
+    evidence = _mixed(sums, lambda k: _scattered(sums, k) / level - float(np.log1p(sums.count / k).sum()))
     ratio, p_value, degrees = _textbook(between, within)
     verdict = _judged(evidence, p_value, matters=_matters(between.mean_square, goal.delta))
     numbers = (between, ratio, p_value, evidence)
@@ -236,7 +245,7 @@ def _fit(
         advice = "Measure other probes too, not planned ones; if the leader can be measured, measure it."
         return Check("fit", ask, "unchecked", found, advice)
     count, level = sums.pooled.count, max(1.0, _level(error))
-    evidence = _mixed(SHIFT_SCALES, lambda k: _missed(sums, k) / level - float(np.log1p(count / k).sum()))
+    evidence = _mixed(sums, lambda k: _missed(sums, k) / level - float(np.log1p(count / k).sum()))
     ratio, p_value, degrees = _textbook(lack, error)
     verdict = _judged(evidence, p_value, matters=risk.items.size > 0)
     numbers = (lack, ratio, p_value, evidence)
@@ -249,8 +258,12 @@ def _fit(
     return Check("fit", ask, verdict, f"{size}; {risk.sentence(problem)}", advice, *numbers)
 
 
-def _mixed(scales: tuple[float, ...], twice_log: Callable[[float], float]) -> float:
-    """Log of the mean over scales of exp(½·twice_log(scale))."""
+def _mixed(
+    sums: _Sums, twice_log: Callable[[float], float], scales: tuple[float, ...] = SHIFT_SCALES
+) -> float:
+    """Log of the mean over scales of exp(½·twice_log(scale)); without a bound on the noise there is no evidence."""
+    if not sums.bounded:
+        return -math.inf
     return float(logsumexp([0.5 * twice_log(scale) for scale in scales]) - math.log(len(scales)))
 
 

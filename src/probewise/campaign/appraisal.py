@@ -44,6 +44,8 @@ def scrutinised(ledger: Ledger, leader: int | None) -> Adequacy:
         return check_adequacy(problem, goal, rounds, leader=leader)
     pool = Finished.each(problem, rounds, problem.sigma).pool
     bound = noise_scale(goal, pool)
-    if not 0 < bound < math.inf:  # too few replicates for a bound: only tests that need none can say anything
-        bound = 1e3 * math.sqrt(pool.pure_error.mean_square) if pool.pure_error.value > 0 else 1.0
-    return check_adequacy(problem, goal, rounds, sigma=bound * problem.sigma, leader=leader)
+    if 0 < bound < math.inf:
+        return check_adequacy(problem, goal, rounds, sigma=bound * problem.sigma, leader=leader)
+    # too few replicates for a bound: the tests that need none warn, and nothing is refused
+    guess = math.sqrt(pool.pure_error.mean_square) if pool.pure_error.value > 0 else 1.0
+    return check_adequacy(problem, goal, rounds, sigma=guess * problem.sigma, bounded=False, leader=leader)

@@ -2,13 +2,70 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from functools import cached_property
 from typing import Any
 
-from probewise.algorithms import Algorithm
+import numpy as np
+
 from probewise.campaign.charter import Charter
-from probewise.campaign.ledger import Ledger, Sheet
+from probewise.campaign.ledger import RECORDED, Ledger, Sheet, nth
+from probewise.estimate import Estimate, least_squares
+from probewise.goal import BestItem
+from probewise.measurements import Measurements
+from probewise.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What the algorithm is told at once: a round with all its batches, and what came from elsewhere meanwhile."""
+
+    problem: Problem
+    """What the campaign is about."""
+    sheets: tuple[Sheet, ...]
+    """The batches of a round, then the laboratory's own rounds that were measured while it was open."""
+
+    @property
+    def first(self) -> Sheet:
+        """The sheet with which it began."""
+        return self.sheets[0]
+
+    @property
+    def batches(self) -> tuple[Sheet, ...]:
+        """The sheets of the round itself."""
+        return tuple(sheet for sheet in self.sheets if sheet.planned == self.first.planned)
+
+    @cached_property
+    def came(self) -> Measurements:
+        """What is recorded of the round itself, more than was planned included."""
+        parts = (sheet.measurements(self.problem.n_probes) for sheet in self.batches)
+        return sum(parts, Measurements.empty(self.problem.n_probes))
+
+    @cached_property
+    def rounds(self) -> tuple[Measurements, ...]:
+        """Round by round: what fits the plan, what exceeds it, and each round of the laboratory's own.
+
+        Of a probe that came more often than planned, the first rows fit, by number; it does not matter when they came.
+        """
+        n, own = self.problem.n_probes, [sheet for sheet in self.sheets if sheet not in self.batches]
+        found = [self.came]
+        if self.first.whole is not None and (self.came.count > self.first.whole).any():
+            probes = np.concatenate([sheet.probes[sheet.states == RECORDED] for sheet in self.batches])
+            outcomes = np.concatenate([sheet.outcomes[sheet.states == RECORDED] for sheet in self.batches])
+            fits = nth(probes) < self.first.whole[probes]
+            found = [Measurements.from_outcomes(n, probes[part], outcomes[part]) for part in (fits, ~fits)]
+        found += [sheet.measurements(n) for sheet in own]
+        return tuple(round for round in found if round.n)
+
+    @cached_property
+    def fits(self) -> tuple[Estimate, ...]:
+        """The estimate of each round by itself."""
+        return tuple(least_squares(self.problem.probes, round, sigma=self.problem.sigma) for round in self.rounds)
+
+    def same(self, other: Step) -> bool:
+        """Whether it has the same data; a sheet is frozen, so the same object is the same data."""
+        return len(self.sheets) == len(other.sheets) and all(map(_is, self.sheets, other.sheets))
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,61 +74,121 @@ class Trail:
 
     charter: Charter
     """What the campaign is about."""
-    sheets: tuple[Sheet, ...]
-    """The rounds it was told, in that order."""
-    states: tuple[Any, ...]
+    goal: BestItem
+    """What is to be found, with the part of δ that this version of the data may spend."""
+    steps: tuple[Step, ...]
+    """What it was told, in that order."""
+    reached: tuple[Any, ...]
     """The state before the first of them, and after each."""
+    open: Step | None = None
+    """The round of which batches are still to come: nothing of it has been told."""
 
     @property
     def state(self) -> Any:
         """The state now."""
-        return self.states[-1]
+        return self.reached[-1]
 
     @property
     def answer(self) -> int | None:
         """The item to recommend, or None while undecided."""
-        return self.charter.algorithm.answer(self.charter.problem, self.charter.goal, self.state)
+        return self.charter.algorithm.answer(self.charter.problem, self.goal, self.state)
+
+    @cached_property
+    def sheets(self) -> tuple[Sheet, ...]:
+        """The sheets with outcomes that it was told, in that order, then those of the open round."""
+        shown = [*self.steps, self.open] if self.open is not None else [*self.steps]
+        return tuple(sheet for step in shown for sheet in _heard(step))
+
+    @cached_property
+    def states(self) -> tuple[Any, ...]:
+        """The state after each of the sheets; that of a round changes with the last one told."""
+        out = []
+        for step, before, after in zip(self.steps, self.reached, self.reached[1:], strict=True):
+            out += [before] * (len(_heard(step)) - 1) + [after]
+        return (*out, *[self.state] * (len(self.sheets) - len(out)))
+
+    @cached_property
+    def finished(self) -> tuple[int, ...]:
+        """How many rounds were finished after each of the sheets."""
+        out, done = [], 0
+        for step in self.steps:
+            out += [done] * (len(_heard(step)) - 1) + [done + len(step.rounds)]
+            done = out[-1]
+        return (*out, *[done] * (len(self.sheets) - len(out)))
 
 
 def replay(ledger: Ledger, known: Trail | None = None) -> Trail:
     """Tell the algorithm every round up to the first that is not complete or that brings the answer.
 
     It hears of the outcomes that count now and of nothing else: neither of when they came nor of those that were
-    corrected or voided. A round without any outcome is not told. What is ``known`` of a trail with the same rounds at
-    its beginning is taken over: a sheet is frozen, so the same object is the same data.
+    corrected or voided. A round without any outcome is not told. What is ``known`` of a trail with the same goal and
+    the same rounds at its beginning is taken over.
     """
-    charter = ledger.charter
-    problem, goal, algorithm = charter.problem, charter.goal, charter.algorithm
-    before = () if known is None else known.sheets
-    told: list[Sheet] = []
-    states = [algorithm.init(problem, goal) if known is None else known.states[0]]
-    due = [s for s in takewhile(lambda s: s.complete, ledger.sheets) if not s.empty]
-    shared = known is not None
-    while due and algorithm.answer(problem, goal, states[-1]) is None:
-        at = _next(due, algorithm, states[-1])
-        if at is None:
+    charter, goal = ledger.charter, ledger.goal
+    problem, algorithm = charter.problem, charter.algorithm
+    if known is not None and known.goal != goal:
+        known = None
+    told: list[Step] = []
+    reached = [algorithm.init(problem, goal) if known is None else known.reached[0]]
+    for step in _steps(ledger):
+        if algorithm.answer(problem, goal, reached[-1]) is not None:
             break
-        sheet = due[at]
-        if algorithm.under_way(states[-1]) and sheet.begins:
-            states[-1] = algorithm.conclude(sheet.problem, goal, states[-1])
+        if not _over(step, ledger, goal, reached[-1]):
+            return Trail(charter, goal, tuple(told), tuple(reached), step)
+        if not step.rounds:
             continue
-        shared = shared and len(told) < len(before) and before[len(told)] is sheet
-        told.append(due.pop(at))
-        if shared and known is not None:
-            states.append(known.states[len(told)])
+        at = len(told)
+        if known is not None and at < len(known.steps) and known.steps[at].same(step):
+            told.append(known.steps[at])
+            reached.append(known.reached[at + 1])
         else:
-            hear = algorithm.tell if sheet.planned else algorithm.take
-            states.append(hear(sheet.problem, goal, states[-1], sheet.measurements(problem.n_probes)))
-    return Trail(charter, tuple(told), tuple(states))
+            known = None
+            told.append(step)
+            reached.append(algorithm.tell_overlapping(step.first.problem, goal, reached[-1], step.rounds))
+    return Trail(charter, goal, tuple(told), tuple(reached))
 
 
-def _next(due: list[Sheet], algorithm: Algorithm[Any], state: Any) -> int | None:
-    """Which round to tell: in order, but rounds of the laboratory's own wait while a round of several batches is
-    under way, whose outcomes may have led to them.
+def _steps(ledger: Ledger) -> Iterator[Step]:
+    """The rounds in the order in which they began, each with what was measured from elsewhere while it was open.
 
-    A batch that began a round when it was asked for ends the one before, even if outcomes are missing there now: it
-    was planned by them, so it must never become a part of their round.
+    In journals of the first form nothing says what was open when, and a round of the laboratory's own follows the round
+    before it.
     """
-    if not algorithm.under_way(state):
-        return 0
-    return next((at for at, sheet in enumerate(due) if sheet.planned), None)
+    groups: list[list[Sheet]] = []
+    for sheet in ledger.sheets:
+        if sheet.planned and not sheet.begins:
+            next(group for group in reversed(groups) if group[0].planned).append(sheet)
+        elif sheet.during is not None:
+            next(group for group in groups if group[0].number == sheet.during).append(sheet)
+        else:
+            groups.append([sheet])
+    for group in groups:
+        if group[0].planned and group[0].whole is not None:
+            last = max(sheet.number for sheet in group if sheet.planned)
+            between = [own for own in groups if not own[0].planned and group[0].number < own[0].number < last]
+            group += [own.pop() for own in between]
+    for group in filter(None, groups):
+        ordered = sorted(group, key=lambda sheet: (not sheet.planned, sheet.number))
+        yield Step(ledger.charter.problem, tuple(ordered))
+
+
+def _over(step: Step, ledger: Ledger, goal: BestItem, state: Any) -> bool:
+    """Whether a round is complete: all sheets are, and no batch is to come."""
+    if not all(sheet.complete for sheet in step.sheets):
+        return False
+    first, algorithm = step.first, ledger.charter.algorithm
+    if not first.planned or not algorithm.limits.split or not step.came.n or first.number < ledger.begun:
+        return True
+    if first.whole is not None:
+        return not ledger.wanted(first.whole, step.came.count).any()
+    # of the first form: the plan is not on record, but its size is that of what would be asked
+    plan = algorithm.ask(first.problem, goal, state, ledger.charter.stream(first.number))
+    return step.came.n >= int(plan.sum()) or not ledger.wanted(plan, step.came.count).any()
+
+
+def _heard(step: Step) -> Sequence[Sheet]:
+    return [sheet for sheet in step.sheets if sheet.complete and not sheet.empty]
+
+
+def _is(one: object, other: object) -> bool:
+    return one is other

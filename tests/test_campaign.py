@@ -273,7 +273,7 @@ def test_a_late_row_is_accepted_and_changes_the_state() -> None:
     assert told.late == (ids[0],)
     assert told.sentence == "1 recorded, 1 of them late."
     assert campaign.trail.state is not before.state
-    assert "changed 1 times after they had been looked at" in campaign.status().warnings[0]
+    assert "changed once after they had been looked at: over all 2 versions" in campaign.status().warnings[0]
     campaign.tell(dict.fromkeys(campaign.ask()["measurement"], 0.0))
     with pytest.raises(pw.InvalidCampaign, match="no round is waiting for rows"):
         campaign.close(reason="to be sure")
@@ -352,13 +352,20 @@ def in_batches() -> pw.Campaign:
 def test_a_batch_that_began_a_round_never_joins_the_one_before() -> None:
     """It was planned by their outcomes: the theorem holds for rounds that are planned before theirs."""
     campaign = in_batches()
-    before = campaign.trail.states[2]
+    before = campaign.trail.reached[1]
     campaign.void("r2-1", reason="spilled")  # the first round is one row short now
-    after = campaign.trail.states[2]
+    after = campaign.trail.reached[1]
     assert len(before.pool.fits) == len(after.pool.fits) == 1
     assert (before.data.n, after.data.n) == (4, 3)
-    assert not pw.Sage().under_way(after)
-    assert pw.Campaign.open(campaign._store).trail.state.data.n == campaign.trail.state.data.n
+    assert campaign.trail.open.first.number == 3
+    assert same(campaign)
+
+
+def same(campaign: pw.Campaign) -> bool:
+    """Whether one that is opened anew has come to the same state and says the same."""
+    other = pw.Campaign.open(campaign._store)
+    assert digest(other.trail.reached) == digest(campaign.trail.reached)
+    return other.status() == campaign.status()
 
 
 def test_own_rows_wait_for_the_round_whose_outcomes_may_have_led_to_them() -> None:
@@ -372,6 +379,199 @@ def test_own_rows_wait_for_the_round_whose_outcomes_may_have_led_to_them() -> No
     campaign.tell(rows.filled(truth(rows)))
     assert [sheet.number for sheet in campaign.trail.sheets] == [1, 3, 2]
     assert len(campaign.trail.state.pool.fits) == 2
+
+
+def test_own_rows_are_told_together_with_the_round_that_was_open() -> None:
+    """Bets on either know nothing of the other: both were measured before the other was complete."""
+    campaign, told = in_batches(), []
+    start = campaign.trail.state
+    own = [{"probe": "hot", "outcome": 0.3}, {"probe": "mild", "outcome": 1.2}]
+    campaign.tell(own, off_plan=True)
+    assert campaign.ledger.sheets[-1].during == 3
+    assert campaign.trail.state is start
+    while campaign.trail.state is start:
+        rows = campaign.ask()
+        campaign.tell(rows.filled(truth(rows)))
+    step = campaign.trail.steps[1]
+    told = [sheet.number for sheet in step.sheets]
+    assert told[-1] == 4
+    assert len(step.rounds) == 2
+    assert step.rounds[1].n == 2
+    expected = campaign.algorithm.tell_overlapping(campaign.problem, campaign.goal, start, step.rounds)
+    assert digest(expected) == digest(campaign.trail.state)
+    # after the round nothing is open, and the same rows are a round like any other
+    campaign.tell(own, off_plan=True, again=True)
+    assert campaign.ledger.sheets[-1].during is None
+    assert len(campaign.trail.steps) == 3
+    assert same(campaign)
+
+
+def test_own_rows_beside_a_sheet_that_waits_are_told_together_with_it() -> None:
+    campaign = create()
+    campaign.tell((rows := campaign.ask()).filled(truth(rows)))
+    start, rows = campaign.trail.state, campaign.ask()
+    filled = dict(zip(rows["measurement"], truth(rows), strict=True))
+    half = dict(list(filled.items())[:2])
+    campaign.tell(half)
+    campaign.tell([{"probe": "hot", "outcome": 0.3}], off_plan=True)
+    assert campaign.ledger.sheets[-1].during == 2
+    campaign.tell(filled)
+    assert [sheet.number for sheet in campaign.trail.steps[-1].sheets] == [2, 3]
+    expected = campaign.algorithm.tell_overlapping(
+        campaign.problem, campaign.goal, start, campaign.trail.steps[-1].rounds
+    )
+    assert digest(expected) == digest(campaign.trail.state)
+
+
+def test_rows_beyond_the_plan_are_a_round_of_their_own() -> None:
+    """A row that is missing is asked for again; if it comes after all, the round has one more than was planned."""
+    campaign = create(algorithm=pw.Sage(max_batch=2))
+    rows = campaign.ask()
+    late, outcome = rows["measurement"][0], truth(rows)[0]
+    campaign.tell(dict(zip(rows["measurement"][1:], truth(rows)[1:], strict=True)))
+    campaign.close(reason="the first vial is lost")
+    while not campaign.trail.steps:
+        rows = campaign.ask()
+        campaign.tell(rows.filled(truth(rows)))
+    (round,) = campaign.trail.steps[0].rounds
+    whole = campaign.ledger.sheets[0].whole
+    np.testing.assert_array_equal(round.count, whole)
+    campaign.tell({late: outcome})
+    assert campaign.ledger.amended == 1
+    fits, more = campaign.trail.steps[0].rounds
+    np.testing.assert_array_equal(fits.count, whole)
+    assert more.n == 1
+    assert same(campaign)
+
+
+def test_a_row_that_comes_late_while_its_round_is_open_is_no_amendment() -> None:
+    campaign = create(algorithm=pw.Sage(max_batch=2))
+    rows = campaign.ask()
+    campaign.tell({rows["measurement"][1]: truth(rows)[1]})
+    campaign.close(reason="the first vial is late")
+    campaign.tell({rows["measurement"][0]: truth(rows)[0]})
+    campaign.correct(rows["measurement"][1], 0.25, reason="typing error")
+    assert campaign.ledger.open == 1
+    assert campaign.ledger.amended == 0
+    assert campaign.status().risk == campaign.goal.delta
+
+
+def test_batches_of_a_round_follow_its_plan_whatever_comes_meanwhile() -> None:
+    campaign = create(algorithm=pw.Sage(max_batch=3, growth=2.0))
+    for _ in range(6):
+        rows = campaign.ask()
+        campaign.tell(rows.filled(truth(rows)))
+        campaign.tell([{"probe": "hot", "outcome": float(rows["round"][0])}], off_plan=True)
+    for step in campaign.trail.steps:
+        if step.first.planned:
+            np.testing.assert_array_equal(step.rounds[0].count, step.first.whole)
+    assert same(campaign)
+
+
+def test_own_rows_cannot_use_up_what_an_open_round_needs() -> None:
+    problem = pw.Problem(np.eye(2), stock=[30, 30], probe_names=["a", "b"])
+    campaign = pw.Campaign.create(Memory(), problem, algorithm=pw.Sage(max_batch=2), seed=0)
+    rows = campaign.ask()
+    campaign.tell(rows.filled([0.0, 0.0]))
+    assert campaign.ledger.open == 1
+    need, free = campaign.ledger.reserved, problem.stock - campaign.ledger.measured.count - campaign.ledger.reserved
+    assert need.any()
+    probe = int(np.argmax(need))
+    name = problem.probe_names[probe]
+    own = [{"probe": name, "outcome": 1.0}] * int(free[probe])
+    message = f"probe '{name}' has {30 - rows['probe'].count(name)} left in stock, of which round 1 needs {need[probe]}; "
+    with pytest.raises(pw.InvalidRows, match=f"{message}got {len(own) + 1} rows; if there is more, say so first"):
+        campaign.tell([*own, own[0]], off_plan=True)
+    campaign.tell(own, off_plan=True)
+    while campaign.ledger.open is not None:
+        rows = campaign.ask()
+        campaign.tell(rows.filled([0.0] * len(rows["probe"])))
+    np.testing.assert_array_equal(campaign.trail.steps[0].rounds[0].count, campaign.ledger.sheets[0].whole)
+
+
+# Data that change afterwards
+
+
+def test_every_version_of_the_data_has_a_part_of_delta() -> None:
+    for share in (0.0, 0.1, 0.5):
+        charter = create(amendments=share).ledger.charter
+        delta, parts = charter.goal.delta, [charter.goal_of(version).delta for version in range(2000)]
+        assert parts[0] == pytest.approx((1 - share) * delta)
+        assert parts[1] == pytest.approx((share or 1.0) * delta / 2)
+        assert parts[3] == pytest.approx((share or 1.0) * delta / 12)
+        for version in (0, 1, 7, 1999):
+            bound = delta if share else sum(parts[: version + 1])
+            assert charter.risk(version) == pytest.approx(bound)
+            assert sum(parts[: version + 1]) <= charter.risk(version) * (1 + 1e-12)
+
+
+def test_a_replay_spends_the_part_of_its_version() -> None:
+    """Each amendment of a complete round, and nothing else, makes a version."""
+    campaign = create(amendments=0.5)
+    delta = campaign.goal.delta
+    rows = campaign.ask()
+    ids = rows["measurement"]
+    campaign.tell(dict(zip(ids[1:], truth(rows)[1:], strict=True)))
+    campaign.correct(ids[1], 0.75, reason="before the round was complete")
+    campaign.void(ids[2], reason="before the round was complete")
+    assert campaign.trail.goal.delta == pytest.approx(delta / 2)
+    campaign.tell({ids[0]: truth(rows)[0]})
+    campaign.note("nothing")
+    campaign.ask()
+    assert (campaign.ledger.amended, campaign.trail.goal.delta) == (0, pytest.approx(delta / 2))
+    campaign.correct(ids[1], 0.5, reason="typing error")
+    assert (campaign.ledger.amended, campaign.trail.goal.delta) == (1, pytest.approx(delta / 4))
+    campaign.void(ids[1], reason="spilled")
+    assert (campaign.ledger.amended, campaign.trail.goal.delta) == (2, pytest.approx(delta / 12))
+    status = campaign.status()
+    assert (status.amendments, status.risk) == (2, delta)
+    assert "changed 2 times after they had been looked at: over all 3 versions of the data together, the item declared is "
+    "wrong with probability at most 0.05, if nothing was changed because of its outcome" in status.warnings[0]
+
+
+def test_without_a_share_set_aside_the_bound_that_is_printed_grows() -> None:
+    campaign = finish(create())
+    assert campaign.status().risk == campaign.goal.delta == 0.05
+    assert "with confidence 95 %" in campaign.status().sentence
+    first = next(row for row, state in enumerate(campaign.ledger.sheets[0].states) if state == 1)
+    outcome = campaign.ledger.outcome((1, first + 1))
+    campaign.correct(f"r1-{first + 1}", outcome + 1e-9, reason="one more digit")
+    finish(campaign)
+    assert campaign.status().risk == pytest.approx(0.075)
+    assert "with confidence 92.5 %" in campaign.status().sentence
+
+
+def test_amended_rounds_of_an_algorithm_that_must_plan_them_are_not_proven(tmp_path) -> None:
+    campaign = finish(create(algorithm=pw.Rage("tight")))
+    campaign.correct("r1-1", campaign.ledger.outcome((1, 1)) + 1e-9, reason="one more digit")
+    finish(campaign)
+    assert "for that the error rate of 'rage' is not proven" in campaign.status().warnings[0]
+    campaign.report(tmp_path / "report.html")
+    assert "no error probability is proven" in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.0, math.nan, True, "half"])
+def test_a_share_of_delta_for_amendments_is_checked(share) -> None:
+    with pytest.raises(pw.InvalidCampaign, match="amendments must be a share of delta, at least 0 and below 1, got"):
+        create(amendments=share)
+
+
+def test_a_void_and_a_look_leave_nothing_behind() -> None:
+    """What was concluded before a row was voided must not be used again after it."""
+    for seed in range(6):
+        campaign = create(algorithm=pw.Sage(max_batch=2), seed=seed)
+        rng = np.random.default_rng(seed)
+        for _ in range(5):
+            rows = campaign.ask()
+            if not len(rows["probe"]):
+                break
+            campaign.tell(rows.filled(rng.normal(size=len(rows["probe"])).tolist()))
+        campaign.void("r3-1", reason="spilled")
+        campaign.status()
+        campaign.void("r5-1", reason="spilled")
+        assert same(campaign)
+        campaign.correct("r3-1", 0.5, reason="found again")
+        assert same(campaign)
 
 
 # The answer

@@ -258,9 +258,7 @@ def _fit(
     return Check("fit", ask, verdict, f"{size}; {risk.sentence(problem)}", advice, *numbers)
 
 
-def _mixed(
-    sums: _Sums, twice_log: Callable[[float], float], scales: tuple[float, ...] = SHIFT_SCALES
-) -> float:
+def _mixed(sums: _Sums, twice_log: Callable[[float], float], scales: tuple[float, ...] = SHIFT_SCALES) -> float:
     """Log of the mean over scales of exp(½·twice_log(scale)); without a bound on the noise there is no evidence."""
     if not sums.bounded:
         return -math.inf

@@ -81,7 +81,7 @@ class Limits:
 
 
 def _first(n: int, candidates: Counts, plan: Counts, begun: Counts) -> Counts:
-    """(n_probes,): the first ``n`` of ``candidates`` in the order of their places, ``begun`` of each probe being gone."""
+    """(n_probes,): the first ``n`` of ``candidates`` in the order of their places; ``begun`` are gone before."""
     probe = np.repeat(np.arange(plan.size), candidates)
     nth = np.arange(probe.size) - np.repeat(np.cumsum(candidates) - candidates, candidates)
     place = (begun[probe] + nth + 0.5) / plan[probe]

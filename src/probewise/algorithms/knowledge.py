@@ -98,7 +98,7 @@ class Knowledge:
         return replace(self, wealth=wealth, eased=eased)
 
     def sums(self, problem: Problem, leader: int, *, fresh: int = 1) -> Sums:
-        """What all rounds say of leader - z' for the items z' alive; the last ``fresh`` rounds are not yet collected."""
+        """What all rounds say of leader - z' for the items z' alive; the last ``fresh`` ones are not yet collected."""
         rows = problem.items[leader] - problem.items[self.alive]
         sizes = np.abs(problem.items[leader]) + np.abs(problem.items[self.alive])
         if leader not in self.collected:

@@ -5,31 +5,28 @@ from __future__ import annotations
 import math
 
 from probewise.adequacy import Adequacy, check_adequacy
-from probewise.algorithms import Sage
 from probewise.campaign.ledger import Ledger
 from probewise.campaign.numbers import Finished, Numbers, noise_scale, numbers
 from probewise.campaign.replay import Trail
+from probewise.estimate import Pooled
 
 
 def finished(trail: Trail) -> Finished:
-    """The rounds of a campaign; those of Sage may take several batches."""
-    charter = trail.charter
-    if isinstance(charter.algorithm, Sage):
-        return Finished(trail.state.pool, tuple(len(state.pool.fits) for state in trail.states[1:]))
-    batches = [sheet.measurements(charter.problem.n_probes) for sheet in trail.sheets]
-    return Finished.each(charter.problem, batches, charter.problem.sigma)
+    """The rounds of a campaign; one may take several batches."""
+    return Finished(Pooled(tuple(fit for step in trail.steps for fit in step.fits)), trail.finished)
 
 
-def appraised(trail: Trail) -> Numbers:
-    """An estimate and an interval for every item."""
+def appraised(trail: Trail, risk: float) -> Numbers:
+    """An estimate and an interval for every item; ``risk`` is what the confidence that is printed leaves."""
     charter, rounds = trail.charter, finished(trail)
-    problem, goal = charter.problem, charter.goal
+    problem, goal = charter.problem, trail.goal
     return numbers(
         problem,
         goal,
         [sheet.measurements(problem.n_probes) for sheet in trail.sheets],
-        [charter.algorithm.standing(problem, goal, state) for state in trail.states[1:]],
+        [charter.algorithm.standing(problem, goal, state) for state in trail.states],
         answer=trail.answer,
+        risk=risk,
         labels=[sheet.number for sheet in trail.sheets],
         rounds=rounds,
         noise=1.0 if problem.sigma_known else noise_scale(goal, rounds.pool),
@@ -38,7 +35,7 @@ def appraised(trail: Trail) -> Numbers:
 
 def scrutinised(ledger: Ledger, leader: int | None) -> Adequacy:
     """The checks on all complete rounds; a confirmation that came after the decision counts too."""
-    problem, goal = ledger.charter.problem, ledger.charter.goal
+    problem, goal = ledger.charter.problem, ledger.goal
     rounds = [sheet.measurements(problem.n_probes) for sheet in ledger.sheets if sheet.complete]
     if problem.sigma_known:
         return check_adequacy(problem, goal, rounds, leader=leader)

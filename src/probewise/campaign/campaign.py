@@ -67,11 +67,13 @@ class Campaign:
         outcome_range: tuple[float | None, float | None] = (None, None),
         probe_columns: TableLike | None = None,
         item_columns: TableLike | None = None,
+        amendments: float = 0.0,
     ) -> Campaign:
         """Begin a campaign in a new file (SQLite, or JSON lines if it ends with .jsonl) or in a database (a URL).
 
         ``probe_columns`` is a table with one row per probe that is shown on every sheet, by default the features;
-        ``outcome_range`` (low, high) refuses outcomes outside, None being no limit.
+        ``outcome_range`` (low, high) refuses outcomes outside, None being no limit. ``amendments`` is a share of delta
+        that is set aside for data that change after they were looked at, so that delta holds with them too.
         """
         store = storage_at(path)
         charter = Charter(
@@ -82,6 +84,7 @@ class Campaign:
             limits(*outcome_range),
             own_columns(problem.probes, problem.feature_names, problem.probe_names, probe_columns, "probe"),
             own_columns(problem.items, problem.feature_names, problem.item_names, item_columns, "item"),
+            amendments,
         )
         first = Record.new("created", charter.to_json(), author=author or _user(), after=None)
         try:
@@ -304,12 +307,16 @@ class Campaign:
         trail = self._trail = replay(ledger, self._trail)
         if ledger.waiting is not None or trail.answer is not None:
             return None
-        charter, number = ledger.charter, len(ledger.sheets) + 1
-        counts = charter.algorithm.ask(ledger.problem, charter.goal, trail.state, _stream(charter, number))
+        charter, number, limits = ledger.charter, len(ledger.sheets) + 1, ledger.charter.algorithm.limits
+        whole, came = None if trail.open is None else trail.open.first.whole, trail.came.count
+        asked: dict[str, Any] = {"round": number, "begins": whole is None, "due": due}
+        if whole is None:
+            whole = charter.algorithm.ask(ledger.problem, trail.goal, trail.state, charter.stream(number))
+            if limits.split:
+                asked["whole"] = {"probes": np.flatnonzero(whole).tolist(), "counts": whole[whole > 0].tolist()}
+        counts = limits.batch(came + ledger.wanted(whole, came), came)
         check_size(counts, most, charter)
-        plan = Plan.of(counts, charter.seed, number)
-        begins = not charter.algorithm.under_way(trail.state)
-        return "asked", {"round": number, **plan.to_json(), "begins": begins, "due": due}
+        return "asked", asked | Plan.of(counts, charter.seed, number).to_json()
 
     def _settle(self) -> Ledger:
         """Declare the answer that the records lead to, or withdraw one to which they no longer lead."""
@@ -331,7 +338,7 @@ class Campaign:
 
     def _stand(self) -> Stand:
         trail, charter = self.trail, self._ledger.charter
-        standing = charter.algorithm.standing(charter.problem, charter.goal, trail.state)
+        standing = charter.algorithm.standing(charter.problem, trail.goal, trail.state)
         return Stand(self._ledger.declared, frozenset(standing.remaining.tolist()))
 
     def _changed(self, propose: Callable[[Ledger], Proposal]) -> tuple[bool, list[str]]:
@@ -344,15 +351,11 @@ class Campaign:
         except StorageUnavailable as error:
             raise StorageUnavailable(f"this is recorded, but not what it does to the answer: {error}") from None
         certified = now.declared is None or now == before or self.status().item is not None
-        return written, news(before, now, self._ledger.charter, certified=certified)
+        return written, news(before, now, self._ledger, certified=certified)
 
 
 def _place(text: str, ledger: Ledger) -> Place:
     return entry.place(entry.Line("the row", {"measurement": text}), ledger)
-
-
-def _stream(charter: Charter, round_: int) -> np.random.Generator:
-    return np.random.default_rng(np.random.SeedSequence(charter.seed, spawn_key=(round_, 0)))
 
 
 def _user() -> str:

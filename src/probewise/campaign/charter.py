@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from types import UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -42,9 +42,16 @@ class Charter:
     """One cell per probe, shown on every sheet: the laboratory's own columns."""
     item_columns: Columns
     """One cell per item, shown in reports."""
+    amendments: float | None = 0.0
+    """Share of δ set aside for data that change after they were looked at; None in journals of the first form."""
 
     def __post_init__(self) -> None:
         check(self.problem, self.goal, self.algorithm)
+        share = self.amendments
+        if share is not None and (isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < 1):
+            raise InvalidCampaign(
+                f"amendments must be a share of delta, at least 0 and below 1, got {share!r:.40}; 0.5 is usual."
+            )
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
             raise InvalidCampaign(f"seed must be a whole number of at least 0, got {self.seed!r}.")
         low, high = self.outcome_range
@@ -58,6 +65,23 @@ class Charter:
                     raise InvalidCampaign(
                         f"{kind}_columns need one row per {kind}, expected {count} in '{name}', got {len(cells)}."
                     )
+
+    def goal_of(self, version: int) -> BestItem:
+        """The goal with the part of δ that the data may spend after so many amendments: docs/sage.md."""
+        if self.amendments is None:
+            return self.goal
+        share = (self.amendments or 1.0) / (version * (version + 1)) if version else 1.0 - self.amendments
+        return replace(self.goal, delta=share * self.goal.delta)
+
+    def risk(self, version: int) -> float:
+        """What δ bounds once the data have been amended so often: that a wrong item was ever declared."""
+        if self.amendments is None:
+            return min(1.0, (version + 1) * self.goal.delta)
+        return self.goal.delta if self.amendments else min(1.0, self.goal.delta * (2.0 - 1.0 / (version + 1)))
+
+    def stream(self, round_: int) -> np.random.Generator:
+        """What the plan of a round may draw from."""
+        return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(round_, 0)))
 
     def to_json(self) -> dict[str, Any]:
         """The body of the first record."""
@@ -80,6 +104,7 @@ class Charter:
             "outcome_range": [limit if math.isfinite(limit) else None for limit in self.outcome_range],
             "probe_columns": dict(self.probe_columns),
             "item_columns": dict(self.item_columns),
+            "amendments": self.amendments,
         }
 
     @classmethod
@@ -94,6 +119,7 @@ class Charter:
             limits(low, high),
             body["probe_columns"],
             body["item_columns"],
+            body.get("amendments"),
         )
 
 

@@ -40,7 +40,7 @@ def evidence(view: View) -> Html:
     if now.leader is not None and now.rival is not None:
         pair = (now.leader, now.rival)
         rounds = finished(view.trail)
-        values, widths = lead_by_round(problem, view.charter.goal, rounds.pool, pair)
+        values, widths = lead_by_round(problem, view.trail.goal, rounds.pool, pair)
         ends = [labels[rounds.batch(round_)] for round_ in range(len(values))]
         text = f"{now.items[pair[0]].name} less {now.items[pair[1]].name}: estimate and interval by round."
         panels.append(_panel("Lead over the closest rival", pictures.funnel(ends, values, widths, text), text))
@@ -163,6 +163,14 @@ def _residuals(view: View) -> list[Content]:
     ]
 
 
+def _versions(amended: int) -> str:
+    """That changed data cost confidence."""
+    if not amended:
+        return ""
+    times = "once" if amended == 1 else f"{amended} times"
+    return f", and counting that rounds were changed {times} after they had been looked at"
+
+
 def assumptions(view: View) -> Html:
     """What must be true for the confidence to hold, in plain words."""
     charter, rows = view.charter, view.rows()
@@ -186,10 +194,11 @@ def assumptions(view: View) -> Html:
     ]
     promise = (
         f"If this is so, the item that is declared is the best{within}, with probability at least "
-        f"{percent(1.0 - goal.delta)} over the whole campaign, however many rounds it took and how often one looked."
+        f"{percent(1.0 - view.ledger.risk)} over the whole campaign, however many rounds it took and how often one "
+        f"looked{_versions(view.ledger.amended)}."
     )
-    if not charter.algorithm.proven:
-        promise = "For the algorithm of this campaign with these settings, no error probability is proven."
+    if not view.proven:
+        promise = "For the algorithm of this campaign, with these settings and data, no error probability is proven."
     return section(
         "Assumptions",
         tag("ul", *(tag("li", text) for text in texts), class_="plain"),

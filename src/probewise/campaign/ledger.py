@@ -16,15 +16,13 @@ from probewise.campaign.plan import Plan
 from probewise.campaign.records import Record
 from probewise.coordinates import Array
 from probewise.errors import InvalidCampaign, ProbewiseError
-from probewise.measurements import Measurements
+from probewise.goal import BestItem
+from probewise.measurements import Counts, Measurements
 from probewise.problem import Problem
 from probewise.run import check
 
 OPEN, RECORDED, VOIDED = 0, 1, 2
 """States of a row."""
-
-ANY_ROUNDS = frozenset({"sage"})
-"""Algorithms whose guarantee holds whoever plans a round."""
 
 Place = tuple[int, int]
 """Round and row, both from 1."""
@@ -61,6 +59,10 @@ class Sheet:
     """The problem when the round began, with the stock of that time."""
     begins: bool = True
     """False for a further batch of a round that the algorithm had planned as a whole."""
+    whole: NDArray[np.int64] | None = None
+    """(n,): how often the round that begins here measures each probe, if it is given out in batches."""
+    during: int | None = None
+    """The round that was open when the laboratory measured this one by itself."""
     due: str | None = None
     """The day by which the rows are wanted."""
     closed: str | None = None
@@ -102,13 +104,7 @@ class Sheet:
     @property
     def replicates(self) -> NDArray[np.int64]:
         """(k,): 1 for the first row of its probe in this round, 2 for the second, …"""
-        order = np.argsort(self.probes, kind="stable")
-        ordered = self.probes[order]
-        starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-        lengths = np.diff(np.append(starts, ordered.size))
-        out = np.empty(order.size, dtype=np.int64)
-        out[order] = np.arange(order.size) - np.repeat(starts, lengths) + 1
-        return out
+        return nth(self.probes) + 1
 
     def measurements(self, n_probes: int) -> Measurements:
         """What is recorded and not voided, in the order of the rows: it does not matter when each came."""
@@ -145,7 +141,7 @@ class Ledger:
     declaration: Record | None = None
     """The record that declared it or withdrew it."""
     amended: int = 0
-    """Records that changed rounds which had been complete, and so had been looked at."""
+    """Records that changed rounds which had been complete, and so had been looked at: the version of the data."""
 
     @classmethod
     def start(cls, record: Record) -> Ledger:
@@ -165,11 +161,54 @@ class Ledger:
         return replace(_FOLD[record.kind](self, record), last=record)
 
     @property
-    def waiting(self) -> Sheet | None:
-        """The round that is not complete."""
-        return next((sheet for sheet in reversed(self.sheets) if not sheet.complete), None)
+    def goal(self) -> BestItem:
+        """What is to be found, with the part of δ that this version of the data may spend."""
+        return self.charter.goal_of(self.amended)
 
     @property
+    def risk(self) -> float:
+        """A bound on the probability that a wrong item was ever declared, over all versions of the data."""
+        return self.charter.risk(self.amended)
+
+    @property
+    def waiting(self) -> Sheet | None:
+        """The sheet that is not complete."""
+        return next((sheet for sheet in reversed(self.sheets) if not sheet.complete), None)
+
+    @cached_property
+    def begun(self) -> int:
+        """The number of the last sheet that began a planned round, or 0."""
+        return next((sheet.number for sheet in reversed(self.sheets) if sheet.planned and sheet.begins), 0)
+
+    @cached_property
+    def open(self) -> int | None:
+        """The number of the planned round that is not complete, if one is: rows or whole batches are still to come."""
+        batches = [sheet for sheet in self.sheets[self.begun - 1 :] if sheet.planned] if self.begun else []
+        if not all(sheet.complete for sheet in batches):
+            return self.begun
+        if not batches or batches[0].whole is None:
+            return None
+        came = sum((s.measurements(self.problem.n_probes).count for s in batches), np.zeros_like(batches[0].whole))
+        return self.begun if came.any() and self.wanted(batches[0].whole, came).any() else None
+
+    def wanted(self, whole: Counts, came: Counts) -> Counts:
+        """(n,): what is missing of a plan, as far as the stock allows."""
+        room = np.maximum(self.problem.stock - self.measured.count, 0)
+        return np.asarray(np.minimum(np.maximum(whole - came, 0), room), dtype=np.int64)
+
+    @cached_property
+    def reserved(self) -> Counts:
+        """(n,): what the open round still needs."""
+        out = np.zeros(self.problem.n_probes, dtype=np.int64)
+        if self.open is None:
+            return out
+        batches = [sheet for sheet in self.sheets[self.open - 1 :] if sheet.planned]
+        if batches[0].whole is None:
+            return np.bincount(batches[0].probes[batches[0].states == OPEN], minlength=out.size)
+        came = sum((sheet.measurements(out.size).count for sheet in batches), out)
+        return np.asarray(np.maximum(batches[0].whole - came, 0))
+
+    @cached_property
     def measured(self) -> Measurements:
         """All that is recorded, whether the algorithm has heard of it or not."""
         n = self.charter.problem.n_probes
@@ -203,11 +242,18 @@ class Ledger:
         for number, given in inside.items():
             sheet, rows = sheets[number - 1], np.array([places[at][1] - 1 for at in given])
             counts = state == RECORDED or bool((sheet.states[rows] == RECORDED).any())
-            amended |= counts and sheet.complete
+            amended |= counts and self.concluded(sheet)
             sheets[number - 1] = sheet.changed(
                 rows, outcomes if isinstance(outcomes, float) else outcomes[given], state
             )
         return replace(self, sheets=tuple(sheets), amended=self.amended + amended)
+
+    def concluded(self, sheet: Sheet) -> bool:
+        """Whether a round is complete, batches and all, and so may have been looked at with its answer."""
+        began = sheet.during
+        if sheet.planned:
+            began = next(s.number for s in self.sheets[sheet.number - 1 :: -1] if s.planned and s.begins)
+        return sheet.complete and (self.open is None or began != self.open)
 
     def kept(self, places: list[Place], reason: str) -> Ledger:
         """With the outcomes that count now among those of the past, and with the reason for leaving them."""
@@ -252,6 +298,27 @@ def _outcomes(ledger: Ledger, record: Record, outcomes: list[float], count: int)
     return values
 
 
+def nth(values: NDArray[np.int64]) -> Counts:
+    """(k,): how many equal values stand before each."""
+    order = np.argsort(values, kind="stable")
+    starts = np.flatnonzero(np.append(True, np.diff(values[order]) != 0))
+    out = np.empty(values.size, dtype=np.int64)
+    out[order] = np.arange(values.size) - np.repeat(starts, np.diff(np.append(starts, values.size)))
+    return out
+
+
+def _whole(ledger: Ledger, record: Record) -> Counts | None:
+    """(n,): the plan of the round that a batch begins."""
+    if (body := record.body.get("whole")) is None:
+        return None
+    probes, counts, n = np.array(body["probes"]), np.array(body["counts"]), ledger.charter.problem.n_probes
+    if probes.shape != counts.shape or np.unique(probes).size < probes.size or probes.max() >= n:
+        raise record.fault(f"the plan of the round must name probes below {n}, each once, with a count of each")
+    whole = np.zeros(n, dtype=np.int64)
+    whole[probes] = counts
+    return whole
+
+
 def _plan(record: Record, probes: NDArray[np.int64]) -> Plan:
     counts = np.array(record.body.get("counts", []), dtype=np.int64)
     try:
@@ -269,7 +336,10 @@ def _asked(ledger: Ledger, record: Record) -> Ledger:
         plan = _plan(record, probes)
     empty = np.broadcast_to(np.nan, plan.size)  # one number, whatever the size
     states = np.broadcast_to(np.int8(OPEN), plan.size)
-    sheet = Sheet(body["round"], plan, empty, states, True, ledger.problem, body["begins"], body["due"])
+    if not body["begins"] and not ledger.begun:
+        raise record.fault("it goes on with a round, and none has begun")
+    whole = _whole(ledger, record)
+    sheet = Sheet(body["round"], plan, empty, states, True, ledger.problem, body["begins"], whole, due=body["due"])
     return replace(ledger, sheets=(*ledger.sheets, sheet))
 
 
@@ -279,12 +349,16 @@ def _recorded(ledger: Ledger, record: Record) -> Ledger:
 
 
 def _unplanned(ledger: Ledger, record: Record) -> Ledger:
-    if ledger.charter.algorithm.name not in ANY_ROUNDS:
+    if not ledger.charter.algorithm.takes_any_rounds:
         raise record.fault(f"'{ledger.charter.algorithm.name}' takes no rounds of the laboratory's own")
     probes = _probes(ledger, record)
     outcomes = _outcomes(ledger, record, record.body["outcomes"], probes.size)
     states = np.full(probes.size, RECORDED, dtype=np.int8)
-    sheet = Sheet(record.body["round"], probes, outcomes, states, False, ledger.problem)
+    if "during" in record.body and (during := record.body["during"]) != ledger.open:
+        raise record.fault(f"it says that round {during} was open, and that was round {ledger.open}")
+    sheet = Sheet(
+        record.body["round"], probes, outcomes, states, False, ledger.problem, during=record.body.get("during")
+    )
     return replace(ledger, sheets=(*ledger.sheets, sheet))
 
 

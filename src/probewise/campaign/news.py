@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from probewise.campaign.charter import Charter
 from probewise.campaign.ledger import Ledger
 from probewise.campaign.records import Record
 from probewise.tables import named
@@ -19,16 +18,16 @@ class Stand(NamedTuple):
     """Items that may be the best."""
 
 
-def news(before: Stand, now: Stand, about: Charter, *, certified: bool) -> list[str]:
+def news(before: Stand, now: Stand, ledger: Ledger, *, certified: bool) -> list[str]:
     """What changed, in sentences."""
-    names, out = about.problem.item_names, []
+    goal, names, out = ledger.charter.goal, ledger.charter.problem.item_names, []
     if before.declared not in (None, now.declared):
         out.append(f"'{names[before.declared]}' is no longer declared the best.")
     if back := sorted(now.left - before.left):
         out.append(f"Back among the items that may be the best: {named(names[item] for item in back)}.")
     if now.declared not in (None, before.declared):
-        what = "the best" if len(now.left) == 1 else f"within {about.goal.epsilon:g} of the best"
-        sure = f"is {what}, with confidence {1 - about.goal.delta:g}."
+        what = "the best" if len(now.left) == 1 else f"within {goal.epsilon:g} of the best"
+        sure = f"is {what}, with confidence {1 - ledger.risk:.4g}."
         out.append(
             f"'{names[now.declared]}' {sure if certified else 'came out first, but is not certified: see status.'}"
         )

@@ -106,13 +106,15 @@ def numbers(
     standings: Sequence[Standing],
     *,
     answer: int | None = None,
+    risk: float | None = None,
     labels: Sequence[int] | None = None,
     rounds: Finished | None = None,
     noise: float = 1.0,
 ) -> Numbers:
     """Estimates from all batches and intervals from finished rounds, with the standing after each batch.
 
-    ``labels`` are the numbers of the batches, by default 1, 2, …; without ``rounds``, each batch is one. Where the
+    ``risk`` is what the confidence leaves, by default δ; ``labels`` are the numbers of the batches, by default 1, 2, …;
+    without ``rounds``, each batch is one. Where the
     scale of the noise is unknown, ``noise`` bounds it in units of the sigma of the problem.
     """
     delta = goal.delta if problem.sigma_known else (1.0 - NOISE) * goal.delta
@@ -143,7 +145,8 @@ def numbers(
     rival = _rival(items, order, leader)
     decided = answer is not None
     reason = "" if leader is None else _reason(items, items[leader].name, rival)
-    sentence = _sentence(problem, goal, items, leader, _reason(items, "it", rival), decided=decided)
+    risk = goal.delta if risk is None else risk
+    sentence = _sentence(problem, goal, items, leader, _reason(items, "it", rival), risk if decided else None)
     return Numbers(tuple(items), tuple(order), leader, rival, decided, reason, sentence)
 
 
@@ -329,7 +332,7 @@ def _reason(items: Sequence[ItemNumbers], who: str, rival: int | None) -> str:
 
 
 def _sentence(
-    problem: Problem, goal: BestItem, items: Sequence[ItemNumbers], leader: int | None, reason: str, *, decided: bool
+    problem: Problem, goal: BestItem, items: Sequence[ItemNumbers], leader: int | None, reason: str, risk: float | None
 ) -> str:
     """Who leads or is the best, how surely, and why."""
     if problem.n_items == 1:
@@ -337,11 +340,11 @@ def _sentence(
     if leader is None:
         return f"Nothing has been measured yet; {problem.n_items:,} items are to be compared."
     name = items[leader].name
-    if not decided:
+    if risk is None:
         return f"{name} leads: {reason}"
     tied = any(item.state == "tied" for item in items)
     what = f"within {goal.epsilon:.4g} of the best" if tied else "the best item"
-    return f"{name} is {what}, with confidence {100.0 * (1.0 - goal.delta):.4g} %: {reason}"
+    return f"{name} is {what}, with confidence {100.0 * (1.0 - risk):.4g} %: {reason}"
 
 
 def _lead(rival: ItemNumbers) -> str:

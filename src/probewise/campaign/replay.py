@@ -93,18 +93,23 @@ class Trail:
         """The item to recommend, or None while undecided."""
         return self.charter.algorithm.answer(self.charter.problem, self.goal, self.state)
 
+    @property
+    def came(self) -> Measurements:
+        """What is there of the open round."""
+        return Measurements.empty(self.charter.problem.n_probes) if self.open is None else self.open.came
+
     @cached_property
     def sheets(self) -> tuple[Sheet, ...]:
-        """The sheets with outcomes that it was told, in that order, then those of the open round."""
-        shown = [*self.steps, self.open] if self.open is not None else [*self.steps]
-        return tuple(sheet for step in shown for sheet in _heard(step))
+        """The sheets with outcomes that it was told, in that order, then the complete batches of the open round."""
+        batches = () if self.open is None else self.open.batches
+        return tuple(sheet for sheets in (*(step.sheets for step in self.steps), batches) for sheet in _heard(sheets))
 
     @cached_property
     def states(self) -> tuple[Any, ...]:
         """The state after each of the sheets; that of a round changes with the last one told."""
         out = []
-        for step, before, after in zip(self.steps, self.reached, self.reached[1:], strict=True):
-            out += [before] * (len(_heard(step)) - 1) + [after]
+        for step, before, after in zip(self.steps, self.reached[:-1], self.reached[1:], strict=True):
+            out += [before] * (len(_heard(step.sheets)) - 1) + [after]
         return (*out, *[self.state] * (len(self.sheets) - len(out)))
 
     @cached_property
@@ -112,7 +117,7 @@ class Trail:
         """How many rounds were finished after each of the sheets."""
         out, done = [], 0
         for step in self.steps:
-            out += [done] * (len(_heard(step)) - 1) + [done + len(step.rounds)]
+            out += [done] * (len(_heard(step.sheets)) - 1) + [done + len(step.rounds)]
             done = out[-1]
         return (*out, *[done] * (len(self.sheets) - len(out)))
 
@@ -186,8 +191,8 @@ def _over(step: Step, ledger: Ledger, goal: BestItem, state: Any) -> bool:
     return step.came.n >= int(plan.sum()) or not ledger.wanted(plan, step.came.count).any()
 
 
-def _heard(step: Step) -> Sequence[Sheet]:
-    return [sheet for sheet in step.sheets if sheet.complete and not sheet.empty]
+def _heard(sheets: Sequence[Sheet]) -> list[Sheet]:
+    return [sheet for sheet in sheets if sheet.complete and not sheet.empty]
 
 
 def _is(one: object, other: object) -> bool:

@@ -39,7 +39,7 @@ def headline(view: View) -> str:
     leader = now.items[now.leader].name
     if view.certified:
         within = "the best" if now.remaining == 1 else f"within {goal.epsilon:.4g} of the best"
-        return f"{leader} is {within} of {plural(items, 'item')}, with confidence {percent(1.0 - goal.delta)}."
+        return f"{leader} is {within} of {plural(items, 'item')}, with confidence {percent(1.0 - view.ledger.risk)}."
     if view.declared and not view.adequacy.certifies:
         return f"No item is certified: {leader} came out first, but the data contradict the assumptions."
     if view.declared:
@@ -120,7 +120,7 @@ def _tiles(view: View) -> list[Html]:
 
 def ranking(view: View) -> Html:
     """Every item, with intervals."""
-    now, delta = view.numbers, percent(1.0 - view.charter.goal.delta)
+    now, delta = view.numbers, percent(1.0 - view.ledger.risk)
     order = list(now.order)
     long = len(order) > TOP + BOTTOM + 5
     shown = order[:TOP] + order[-BOTTOM:] if long else order

@@ -67,6 +67,10 @@ class Status:
     """Why the leader leads, and what to do next."""
     digest: str
     """Fingerprint of all records."""
+    amendments: int
+    """Records that changed rounds after they had been looked at."""
+    risk: float
+    """Probability at most with which a wrong item is ever declared, over all versions of the data."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain dictionaries and lists."""
@@ -75,10 +79,10 @@ class Status:
 
 def status(ledger: Ledger, trail: Trail) -> Status:
     """Where a campaign stands; it only looks."""
-    problem, goal, algorithm = trail.charter.problem, trail.charter.goal, trail.charter.algorithm
+    problem, goal, algorithm = trail.charter.problem, trail.goal, trail.charter.algorithm
     standing = algorithm.standing(problem, goal, trail.state)
     forecast = algorithm.forecast(ledger.problem, goal, trail.state)
-    found = appraised(trail)
+    found = appraised(trail, ledger.risk)
     adequacy = scrutinised(ledger, found.leader)
     names, data, waiting = problem.item_names, ledger.measured, ledger.waiting
     declared = ledger.declared is not None and ledger.declared == trail.answer
@@ -98,6 +102,8 @@ def status(ledger: Ledger, trail: Trail) -> Status:
         items=_items(found),
         sentence=_sentence(ledger, found, adequacy),
         digest=ledger.last.digest,
+        amendments=ledger.amended,
+        risk=ledger.risk,
     )
 
 
@@ -129,13 +135,24 @@ def _warnings(ledger: Ledger, trail: Trail) -> Iterator[str]:
         yield f"'{declaration.body['item']}' was declared the best and was withdrawn: {declaration.body['reason']}."
     if not trail.charter.algorithm.proven:
         yield f"The error rate of '{trail.charter.algorithm.name}' with these settings is not proven."
-    if ledger.amended:
-        yield (
-            f"Rounds were changed {ledger.amended} times after they had been looked at: the confidence is that of the "
-            "data as they are now, and only if nothing was changed because of who was in front."
-        )
+    yield from _amendments(ledger)
     if own := sum(not sheet.planned for sheet in ledger.sheets):
         yield f"Rounds of the laboratory's own: {own}; the confidence holds if each was chosen before its outcomes."
+
+
+def _amendments(ledger: Ledger) -> Iterator[str]:
+    """What changes of the data after they were looked at do to the guarantee."""
+    if not ledger.amended:
+        return
+    times = "once" if ledger.amended == 1 else f"{ledger.amended} times"
+    changed = f"Rounds were changed {times} after they had been looked at"
+    if not ledger.charter.algorithm.takes_any_rounds:
+        yield f"{changed}: for that the error rate of '{ledger.charter.algorithm.name}' is not proven."
+        return
+    yield (
+        f"{changed}: over all {ledger.amended + 1} versions of the data together, the item declared is wrong with "
+        f"probability at most {ledger.risk:.4g}, if nothing was changed because of its outcome or of who was in front."
+    )
 
 
 def _sentence(ledger: Ledger, found: Numbers, adequacy: Adequacy) -> str:

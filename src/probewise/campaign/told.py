@@ -6,9 +6,12 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from probewise.algorithms import ALGORITHMS
 from probewise.campaign.entry import Entry, checked, own_rows
-from probewise.campaign.ledger import ANY_ROUNDS, Ledger, Sheet, row_id
-from probewise.errors import InvalidCampaign
+from probewise.campaign.ledger import Ledger, Sheet, row_id
+from probewise.errors import InvalidCampaign, InvalidRows
 
 Proposal = tuple[str, dict[str, Any]] | None
 """Kind and body of a record, or None: there is nothing to record."""
@@ -61,13 +64,15 @@ def _told(found: Entry, dry_run: bool) -> Told:
 
 def unplanned(rows: Any, ledger: Ledger, dry_run: bool, again: bool) -> tuple[Proposal, Told]:
     """What to do with rows that the laboratory chose by itself."""
-    name = ledger.charter.algorithm.name
-    if name not in ANY_ROUNDS:
+    algorithm = ledger.charter.algorithm
+    if not algorithm.takes_any_rounds:
+        able = [name for name, other in ALGORITHMS.items() if other.takes_any_rounds]
         raise InvalidCampaign(
-            f"the guarantee of '{name}' covers only the rounds that it plans, so rounds of the laboratory's own cannot "
-            f"be added; a campaign with {' or '.join(sorted(ANY_ROUNDS))} can take them."
+            f"the guarantee of '{algorithm.name}' covers only the rounds that it plans, so rounds of the laboratory's "
+            f"own cannot be added; a campaign with {' or '.join(able)} can take them."
         )
     probes, outcomes = own_rows(rows, ledger)
+    _check_stock(ledger, probes)
     number = len(ledger.sheets) + 1
     twin = None if again else _twin(ledger, probes, outcomes)
     ids = tuple(row_id(twin or number, row + 1) for row in range(len(probes)))
@@ -79,9 +84,21 @@ def unplanned(rows: Any, ledger: Ledger, dry_run: bool, again: bool) -> tuple[Pr
         f"{len(ids)} recorded as round {number}; the confidence holds if these rows were chosen before any of their "
         f"outcomes was seen, and all of them are here{ending}"
     )
-    return ("unplanned", {"round": number, "probes": probes, "outcomes": outcomes}), Told(
-        ids, (), (), (), 0, dry_run, sentence
-    )
+    body = {"round": number, "probes": probes, "outcomes": outcomes, "during": ledger.open}
+    return ("unplanned", body), Told(ids, (), (), (), 0, dry_run, sentence)
+
+
+def _check_stock(ledger: Ledger, probes: list[int]) -> None:
+    """Refuse rows that use up what an open round needs: they could end it by what it has shown."""
+    problem = ledger.problem
+    given = np.bincount(probes, minlength=problem.n_probes)
+    left = problem.stock - ledger.measured.count
+    for probe in np.flatnonzero((given > left - ledger.reserved) & (given > 0))[:1]:
+        wanted = f", of which round {ledger.open} needs {ledger.reserved[probe]}" if ledger.reserved[probe] else ""
+        raise InvalidRows(
+            f"probe '{problem.probe_names[probe]}' has {max(left[probe], 0):g} left in stock{wanted}; got "
+            f"{given[probe]} rows; if there is more, say so first (restock)."
+        )
 
 
 def _twin(ledger: Ledger, probes: list[int], outcomes: list[float]) -> int | None:

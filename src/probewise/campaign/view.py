@@ -57,7 +57,13 @@ class View:
     @property
     def certified(self) -> bool:
         """Whether that may be believed: a proven algorithm, and data that do not contradict the assumptions."""
-        return self.declared and self.adequacy.certifies and self.charter.algorithm.proven
+        return self.declared and self.adequacy.certifies and self.proven
+
+    @property
+    def proven(self) -> bool:
+        """Whether the error rate is proven, also for rounds that were changed after they had been looked at."""
+        algorithm = self.charter.algorithm
+        return algorithm.proven and (algorithm.takes_any_rounds or not self.ledger.amended)
 
     def rows(self) -> dict[str, int]:
         """How many rows were asked for, and what became of them."""
@@ -80,8 +86,7 @@ def view(campaign: Campaign, name: str) -> View:
     trail, ledger = campaign.trail, campaign.ledger
     charter, n = ledger.charter, ledger.charter.problem.n_probes
     rounds = tuple(sheet.measurements(n) for sheet in trail.sheets)
-    problem, goal, algorithm = charter.problem, charter.goal, charter.algorithm
-    standings = tuple(algorithm.standing(problem, goal, state) for state in trail.states[1:])
-    found = appraised(trail)
+    standings = tuple(charter.algorithm.standing(charter.problem, trail.goal, state) for state in trail.states)
+    found = appraised(trail, ledger.risk)
     adequacy = scrutinised(ledger, found.leader)
     return View(name, ledger, trail, campaign.status(), campaign.records, rounds, standings, found, adequacy)

@@ -38,6 +38,11 @@ _SHOWN = 12
 @click.option("--max-batch", type=INTEGER, metavar="N", help="Measurements that can be made at once, as 96 on a plate.")
 @click.option("--min-batch", type=INTEGER, metavar="N", help="Measurements that are worth a start.")
 @click.option("--max-replicates", type=INTEGER, metavar="N", help="Measurements of one probe in a batch at most.")
+@click.option(
+    "--amendments", type=NUMBER, default=0.0, show_default=True, metavar="SHARE",
+    help="Share of delta set aside for corrections and voids of rounds that were looked at, so that delta holds with "
+    "them too; without it, the first costs half of delta on top, and any number at most delta.",
+)  # fmt: skip
 @click.option("--algorithm", default="sage", show_default=True, metavar=ALGORITHM, help="See `probewise list`.")
 @click.option("--seed", type=SEED, help="Of the order of measuring, for a repetition. Default: drawn, and kept.")
 @click.option(
@@ -58,6 +63,7 @@ def command(
     max_batch: int | None,
     min_batch: int | None,
     max_replicates: int | None,
+    amendments: float,
     algorithm: str,
     seed: int | None,
     outcome_range: tuple[float, float] | None,
@@ -97,6 +103,7 @@ def command(
         outcome_range=outcome_range or (None, None),
         probe_columns=probes,
         item_columns=items,
+        amendments=amendments,
     )
     if as_json:
         output.print_json(_json(campaign, expected, odd) | {"out": None if dry_run else store.name})

@@ -90,7 +90,7 @@ def _ranking(campaign: Campaign, standing: Status, most: int) -> None:
     drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim")
     drawn.add_column("item", overflow="fold", max_width=32)
     drawn.add_column("estimate", justify="right", no_wrap=True)
-    drawn.add_column(f"{100 * (1 - campaign.goal.delta):.4g} % intervals", no_wrap=True)
+    drawn.add_column(f"{100 * (1 - standing.risk):.4g} % intervals", no_wrap=True)
     drawn.add_column("", overflow="fold")
     for item in shown:
         style = STYLES["leading" if item.state == "best" and standing.item is None else item.state]

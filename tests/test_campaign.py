@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 import probewise as pw
 from probewise.campaign import KINDS, Memory, Record, Sheet, records
 from probewise.campaign.ledger import place_of, row_id
+from probewise.design import digest
 
 ROOT = Path(__file__).parents[1]
 PROBLEM = pw.Problem(
@@ -479,7 +480,9 @@ def test_own_rows_cannot_use_up_what_an_open_round_needs() -> None:
     probe = int(np.argmax(need))
     name = problem.probe_names[probe]
     own = [{"probe": name, "outcome": 1.0}] * int(free[probe])
-    message = f"probe '{name}' has {30 - rows['probe'].count(name)} left in stock, of which round 1 needs {need[probe]}; "
+    message = (
+        f"probe '{name}' has {30 - rows['probe'].count(name)} left in stock, of which round 1 needs {need[probe]}; "
+    )
     with pytest.raises(pw.InvalidRows, match=f"{message}got {len(own) + 1} rows; if there is more, say so first"):
         campaign.tell([*own, own[0]], off_plan=True)
     campaign.tell(own, off_plan=True)
@@ -525,8 +528,8 @@ def test_a_replay_spends_the_part_of_its_version() -> None:
     assert (campaign.ledger.amended, campaign.trail.goal.delta) == (2, pytest.approx(delta / 12))
     status = campaign.status()
     assert (status.amendments, status.risk) == (2, delta)
-    assert "changed 2 times after they had been looked at: over all 3 versions of the data together, the item declared is "
-    "wrong with probability at most 0.05, if nothing was changed because of its outcome" in status.warnings[0]
+    said = "changed 2 times after they had been looked at: over all 3 versions of the data together, the item declared "
+    assert f"{said}is wrong with probability at most 0.05, if nothing was changed" in status.warnings[0]
 
 
 def test_without_a_share_set_aside_the_bound_that_is_printed_grows() -> None:

@@ -199,7 +199,7 @@ def test_a_round_of_several_batches_counts_as_one() -> None:
     rounds = finished(lab.trail)
     assert len(rounds.after) == 12
     assert 0 < len(rounds.pool.fits) < 12
-    now = appraised(lab.trail)
+    now = appraised(lab.trail, 0.05)
     assert all(math.isfinite(item.high) for item in now.items)
     assert now.items[0].low < 1.0 < now.items[0].high
 

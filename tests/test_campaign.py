@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import probewise as pw
 from probewise.campaign import KINDS, Memory, Record, Sheet, records
-from probewise.campaign.ledger import place_of, row_id
+from probewise.campaign.sheet import place_of, row_id
 from probewise.design import digest
 
 ROOT = Path(__file__).parents[1]

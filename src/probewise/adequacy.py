@@ -27,9 +27,8 @@ Verdict = Literal["adequate", "unchecked", "doubtful", "inadequate"]
 VERDICTS: tuple[Verdict, ...] = ("adequate", "unchecked", "doubtful", "inadequate")
 
 ALARM = 0.01
-"""Probability, over all rounds and checks together, that data as assumed are ever called inadequate: proven.
-
-Where the scale of the noise is unknown, the probability that its bound fails, a tenth of δ, comes on top."""
+"""Probability that data as assumed are ever called inadequate, over all rounds and checks: proven. δ/10 comes on top
+where a bound, which may fail, stands for noise of unknown scale."""
 WARNING = 0.001
 """p-value of the textbook test below which a check is doubtful: heuristic, as it is looked at after every round."""
 LIKELY = 2.0
@@ -40,8 +39,7 @@ SHIFT_SCALES = (1.0, 10.0, 100.0, 1000.0)
 NONE = SumOfSquares(0.0, 0)
 _RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 LINEAR = "Is the outcome linear in the features?"
-SHOWN = 5
-"""Probes and items that a sentence or a list of the worst names."""
+SHOWN = 5  # probes and items that a sentence or a list of the worst names
 
 
 @dataclass(frozen=True)
@@ -134,25 +132,22 @@ def check_adequacy(
 ) -> Adequacy:
     """Compare the rounds with each other, with the model and with the stated noise.
 
-    ``sigma`` is an upper bound on the noise where the problem states none or, if it is not ``bounded``, a guess, by
-    which nothing can be refused. ``leader`` is the item whose lead is at stake, by default that of least squares on all
-    rounds.
+    ``sigma`` bounds the noise where the problem states none; if it is not ``bounded`` but a guess, it refuses nothing.
+    ``leader`` is the item whose lead is at stake, by default that of least squares on all rounds.
     """
     if any(round.n_probes != problem.n_probes for round in rounds):
         raise InvalidMeasurements(f"every round needs an entry for each of the {problem.n_probes} probes.")
     scale = per_probe(problem.sigma if sigma is None else sigma, problem.n_probes, "sigma")
     sums = _Sums.of(problem, [round for round in rounds if round.n], scale, bounded)
-    noise = _noise(sums, goal, stated=sigma is None)
-    drift = _drift(sums, goal)
+    noise, drift = _noise(sums, goal, stated=sigma is None), _drift(sums, goal)
     # where rounds disagree, misfit is what exceeds their disagreement
     error = sums.estimate.pure_error if drift.verdict in ("adequate", "unchecked") else drift.squares
     misfit, residuals = _residuals(problem, sums, error)
     risk = _Risk.of(problem, goal, sums, misfit, leader)
     if sigma is not None and not (error.degrees and (bounded or error.value)):
         found = "Linearity cannot be checked, because the noise is not stated and no round has replicates."
-        return Adequacy(
-            noise, drift, Check("fit", LINEAR, "unchecked", found, "Measure some probes twice."), 0.0, (), ()
-        )
+        fit = Check("fit", LINEAR, "unchecked", found, "Measure some probes twice.")
+        return Adequacy(noise, drift, fit, 0.0, (), ())
     fit = _fit(problem, sums, error, misfit, residuals, risk)
     return Adequacy(noise, drift, fit, misfit, residuals[:SHOWN], tuple(map(int, risk.items)))
 
@@ -194,10 +189,10 @@ class _Sums:
 def _noise(sums: _Sums, goal: BestItem, *, stated: bool) -> Check:
     """Within rounds: is the scatter of replicates no larger than σ says?"""
     ask, within = "Is the noise as small as was stated?", sums.within
-    if not stated:
-        return Check("noise", ask, "unchecked", "The noise is not stated but estimated from replicates.")
-    if not within.degrees:
-        return Check("noise", ask, "unchecked", "The noise cannot be checked, because no round has replicates.")
+    if not stated or not within.degrees:
+        found = "is not stated but estimated from replicates"
+        found = "cannot be checked, because no round has replicates" if stated else found
+        return Check("noise", ask, "unchecked", f"The noise {found}.")
     n, square = within.degrees, within.mean_square
     evidence = _mixed(sums, lambda k: within.value / (1.0 + k) - n * math.log1p(1.0 / k), NOISE_SCALES)
     p_value = float(chdtrc(n, within.value))
@@ -214,12 +209,10 @@ def _noise(sums: _Sums, goal: BestItem, *, stated: bool) -> Check:
 def _drift(sums: _Sums, goal: BestItem) -> Check:
     """Between rounds: does a probe have the same mean in all of them?"""
     ask, between, within = "Does a probe read the same in every round?", sums.between, sums.within
-    if not between.degrees:
-        found = "Drift cannot be checked, because no probe was measured in two rounds."
-        return Check("drift", ask, "unchecked", found)
-    if not sums.bounded and not within.value:
-        found = "Drift cannot be checked, because the noise is not stated and no round has replicates that differ."
-        return Check("drift", ask, "unchecked", found)
+    if not between.degrees or not (sums.bounded or within.value):
+        why = "the noise is not stated and no round has replicates that differ"
+        why = "no probe was measured in two rounds" if not between.degrees else why
+        return Check("drift", ask, "unchecked", f"Drift cannot be checked, because {why}.")
     level = max(1.0, _level(within))
     evidence = _mixed(sums, lambda k: _scattered(sums, k) / level - float(np.log1p(sums.count / k).sum()))
     ratio, p_value, degrees = _textbook(between, within)
@@ -227,9 +220,8 @@ def _drift(sums: _Sums, goal: BestItem) -> Check:
     numbers = (between, ratio, p_value, evidence)
     if verdict == "adequate":
         return Check("drift", ask, verdict, f"The rounds agree with each other ({degrees}).", "", *numbers)
-    effect = _effect(between.mean_square, goal.delta)
     seen = f"a probe reads otherwise in another round ({degrees}, {_odds(evidence, p_value)})"
-    found = f"The rounds do not agree: {seen}; {effect}."
+    found = f"The rounds do not agree: {seen}; {_effect(between.mean_square, goal.delta)}."
     advice = "Look for what changed between rounds (day, batch, operator, calibration) and measure a control with each."
     return Check("drift", ask, verdict, found, advice, *numbers)
 
@@ -250,8 +242,9 @@ def _fit(
     verdict = _judged(evidence, p_value, matters=risk.items.size > 0)
     numbers = (lack, ratio, p_value, evidence)
     if verdict == "adequate":
-        found = f"The model fits: {probes} probes lie within the noise ({degrees})."
-        return Check("fit", ask, verdict, found, "", *numbers)
+        return Check(
+            "fit", ask, verdict, f"The model fits: {probes} probes lie within the noise ({degrees}).", "", *numbers
+        )
     size = f"The model misses the probes by about {misfit:.2g} ({degrees}, {_odds(evidence, p_value)})"
     names = ", ".join(f"{r.name} ({r.difference:+.2g})" for r in residuals[:3])
     advice = f"Add features that explain the worst probes, {names}, or keep only items like the probes that fit."
@@ -369,8 +362,7 @@ class _Risk:
         Σ a_i f_i - f_z + f_z', of variance misfit²·|a - e_z + e_z'|², where e is 0 for items that are no probes.
         """
         fit, items = sums.estimate, problem.items
-        if leader is None:
-            leader = int(np.argmax(items @ fit.theta))
+        leader = int(np.argmax(items @ fit.theta)) if leader is None else leader
         differences = items[leader] - items
         weight = sums.pooled.count / sums.sigma**2
         whitened, probes = differences @ fit.whitener, problem.probes @ fit.whitener
@@ -387,18 +379,15 @@ class _Risk:
         if not rivals.size:
             return cls(leader, rivals, None, math.nan, math.nan)
         slack = lead - LIKELY * change
-        order = rivals[np.argsort(slack[rivals], kind="stable")]
-        first = int(order[0])
+        first = int((order := rivals[np.argsort(slack[rivals], kind="stable")])[0])
         return cls(leader, order[(slack[order] < 0) & (misfit > 0)], first, float(lead[first]), float(change[first]))
 
     def sentence(self, problem: Problem) -> str:
         """Whether the lead stands."""
         if self.nearest is None:
             return "no comparison depends on it."
-        names = problem.item_names
-        lead = (
-            f"over {names[self.nearest]} it is {self.lead:.3g}, and the misfit changes that by about {self.change:.2g}"
-        )
+        names, change = problem.item_names, f"the misfit changes that by about {self.change:.2g}"
+        lead = f"over {names[self.nearest]} it is {self.lead:.3g}, and {change}"
         if not self.items.size:
             return f"that is too little to overturn the lead of {names[self.leader]}: {lead}."
         which = "1 item" if self.items.size == 1 else f"{self.items.size:,} items"

@@ -16,13 +16,14 @@ from probewise.algorithms import Algorithm, Sage
 from probewise.campaign import entry, journal
 from probewise.campaign.bodies import STOCK
 from probewise.campaign.charter import Charter, limits
-from probewise.campaign.ledger import OPEN, VOIDED, Ledger, Place, row_id, stocked
+from probewise.campaign.ledger import Ledger, stocked
 from probewise.campaign.lines import Lines
 from probewise.campaign.news import Stand, news, what_changed
 from probewise.campaign.plan import MAX_ROUND, Plan, check_size, largest
 from probewise.campaign.records import Record
 from probewise.campaign.replay import Trail, replay
 from probewise.campaign.rows import Rows, all_rows, no_rows, open_rows, own_columns
+from probewise.campaign.sheet import OPEN, VOIDED, Place, row_id
 from probewise.campaign.status import Status, status
 from probewise.campaign.storage import Storage, storage_at
 from probewise.campaign.told import Proposal, Told, recorded, unplanned

@@ -16,8 +16,9 @@ import numpy as np
 
 from probewise import cells
 from probewise.campaign.charter import Charter
-from probewise.campaign.ledger import RECORDED, VOIDED, Ledger, Place, place_of, row_id
+from probewise.campaign.ledger import Ledger
 from probewise.campaign.rows import OWN, STATE, STATES, Rows, shown_columns
+from probewise.campaign.sheet import RECORDED, VOIDED, Place, place_of, row_id
 from probewise.errors import InvalidProblem, InvalidRows
 from probewise.tables import Table, named, read_table
 

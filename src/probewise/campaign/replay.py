@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from probewise.campaign.charter import Charter
-from probewise.campaign.ledger import RECORDED, Ledger, Sheet, nth
+from probewise.campaign.ledger import Ledger
+from probewise.campaign.sheet import RECORDED, Sheet, nth
 from probewise.estimate import Estimate, least_squares
 from probewise.goal import BestItem
 from probewise.measurements import Measurements

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probewise.campaign.charter import Charter, Columns
-from probewise.campaign.ledger import OPEN, RECORDED, Sheet, row_id
+from probewise.campaign.sheet import OPEN, RECORDED, Sheet, row_id
 from probewise.cells import csv_lines
 from probewise.errors import InvalidCampaign, MissingExtra
 from probewise.files import new_file

@@ -10,7 +10,8 @@ import numpy as np
 
 from probewise.algorithms import ALGORITHMS
 from probewise.campaign.entry import Entry, checked, own_rows
-from probewise.campaign.ledger import Ledger, Sheet, row_id
+from probewise.campaign.ledger import Ledger
+from probewise.campaign.sheet import Sheet, row_id
 from probewise.errors import InvalidCampaign, InvalidRows
 
 Proposal = tuple[str, dict[str, Any]] | None

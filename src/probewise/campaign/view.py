@@ -11,10 +11,11 @@ from probewise.adequacy import Adequacy
 from probewise.algorithms.base import Standing
 from probewise.campaign.appraisal import appraised, scrutinised
 from probewise.campaign.charter import Charter
-from probewise.campaign.ledger import OPEN, RECORDED, VOIDED, Ledger
+from probewise.campaign.ledger import Ledger
 from probewise.campaign.numbers import Numbers
 from probewise.campaign.records import Record
 from probewise.campaign.replay import Trail
+from probewise.campaign.sheet import OPEN, RECORDED, VOIDED
 from probewise.campaign.status import Status
 from probewise.measurements import Measurements
 

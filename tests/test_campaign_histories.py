@@ -370,14 +370,14 @@ class Histories(RuleBasedStateMachine):
         assert self.journal() == before
 
     def short(self, given: Counter[int]) -> bool:
-        """Whether rows take more than is in stock, less what the open round still needs."""
-        used, first = self.counts(range(len(self.rounds))), self.open()
+        """Whether rows take of the stock what the open round still needs."""
+        used, first, needed = self.counts(range(len(self.rounds))), self.open(), Counter[int]()
         if first is not None and (plan := self.whole[first]) is not None:
             came = self.counts(self.batches(first))
-            used += Counter({probe: max(n - came[probe], 0) for probe, n in plan.items()})
+            needed = Counter({probe: n - came[probe] for probe, n in plan.items() if n > came[probe]})
         elif first is not None:
-            used += Counter(row[0] for row in self.rounds[first] if row[2] == OPEN)
-        return any(used[probe] + n > self.stock.get(probe, np.inf) for probe, n in given.items())
+            needed = Counter(row[0] for row in self.rounds[first] if row[2] == OPEN)
+        return any(needed[p] and used[p] + needed[p] + n > self.stock.get(p, np.inf) for p, n in given.items())
 
     @rule(who=st.integers(0, 1), probe=st.sampled_from("01"), stock=st.sampled_from([0, 9, 30, None]), reason=reasons)
     def restock(self, who: int, probe: str, stock: int | None, reason: str) -> None:

@@ -92,13 +92,12 @@ def unplanned(rows: Any, ledger: Ledger, dry_run: bool, again: bool) -> tuple[Pr
 def _check_stock(ledger: Ledger, probes: list[int]) -> None:
     """Refuse rows that use up what an open round needs: they could end it by what it has shown."""
     problem = ledger.problem
-    given = np.bincount(probes, minlength=problem.n_probes)
+    given, needed = np.bincount(probes, minlength=problem.n_probes), ledger.reserved
     left = problem.stock - ledger.measured.count
-    for probe in np.flatnonzero((given > left - ledger.reserved) & (given > 0))[:1]:
-        wanted = f", of which round {ledger.open} needs {ledger.reserved[probe]}" if ledger.reserved[probe] else ""
+    for probe in np.flatnonzero((given > 0) & (needed > 0) & (given > left - needed))[:1]:
         raise InvalidRows(
-            f"probe '{problem.probe_names[probe]}' has {max(left[probe], 0):g} left in stock{wanted}; got "
-            f"{given[probe]} rows; if there is more, say so first (restock)."
+            f"probe '{problem.probe_names[probe]}' has {max(left[probe], 0):g} left in stock, of which round "
+            f"{ledger.open} needs {needed[probe]}; got {given[probe]} rows; if there is more, say so first (restock)."
         )
 
 

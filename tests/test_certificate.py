@@ -118,22 +118,25 @@ def test_the_proof_of_a_solved_problem_holds_in_fractions(seed):
     assert design.value == pytest.approx(float(min(values)), rel=2e-6)
 
 
-@pytest.mark.parametrize(("apart", "error"), [(1e-4, 1e-11), (1e-6, 1e-9), (1e-8, 1e-7), (1e-10, 1e-5)])
-def test_the_certificate_is_about_the_probes_as_given(apart, error):
-    """Nearly equal features: coordinates round the problem, so that a design is judged on its original rows.
-
-    Judged in the coordinates of the solver, the gap at 1e-10 comes out below 1e-8 and truly is above 1e-6.
-    """
+@pytest.mark.parametrize("apart", [1e-4, 1e-6, 1e-8, 1e-10, 1e-12, 1e-14])
+def test_the_certificate_is_about_the_probes_as_given(apart):
+    """Nearly equal features: coordinates round the problem, so that a design is judged on its original rows."""
     rng = np.random.default_rng(5)
     X = rng.standard_normal((20, 4))
     X[:, 3] = X[:, 2] + apart * rng.standard_normal(20)
     design = optimal_design(X, pairs(X[:8]), tol=1e-8)
     x = exact(X)
     rows = [[p - q for p, q in zip(a, b, strict=True)] for a, b in combinations(x[:8], 2)]
+    assert design.lower < float(exact_value(x, [Fraction(1)] * 20, rows, [Fraction(1, 20)] * 20))
+    if apart < 1e-13:  # as good as dependent: it says so, and the bounds are not of these probes
+        assert not design.exact
+        assert not design.converged
+        assert "depend on each other up to rounding" in repr(design)
+        return
     value = float(exact_value(x, [Fraction(1)] * 20, rows, *exact([design.weights])))
-    assert design.value == pytest.approx(value, rel=error)
-    assert design.gap == pytest.approx(value / design.lower - 1, abs=error)
-    assert design.gap <= 1e-8 + 10 * error
+    assert design.converged
+    assert value <= design.value <= value * (1 + 1e-9)
+    assert design.lower <= value
 
 
 # ---- weak duality ----
@@ -212,5 +215,13 @@ import probewise.design.certificate
 print(*(name for name in sys.modules if name.startswith(("probewise.", "clarabel", "cvxpy"))))
 """
     out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    allowed = ("coordinates", "design", "design.certificate", "design.criterion", "design.farthest", "errors")
+    allowed = (
+        "arithmetic",
+        "coordinates",
+        "design",
+        "design.certificate",
+        "design.criterion",
+        "design.farthest",
+        "errors",
+    )
     assert set(out.split()) == {f"probewise.{name}" for name in allowed}

@@ -70,16 +70,48 @@ def test_a_feature_that_no_probe_has():
     assert space.lost(np.array([[5.0, -2, 7]])).tolist() == [[0, -2, 0]]
 
 
-def test_rounding_of_what_a_difference_was_formed_from():
-    """Items 1e8 + z share a feature; their differences carry its rounding, which must not count as unmeasurable."""
+@pytest.mark.parametrize(("away", "forgiven"), [(1e3, True), (1e8, False)])
+def test_rounding_of_what_a_difference_was_formed_from(away, forgiven):
+    """Items share a large feature, whose rounding their differences carry: forgiven while it is far below them."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((9, 2)) @ np.array([[1.0, 0, 1], [0, 1, 1]])
-    items = 1e8 + rng.standard_normal((50, 2)) @ np.array([[1.0, 0, 1], [0, 1, 1]])
+    items = away + rng.standard_normal((50, 2)) @ np.array([[1.0, 0, 1], [0, 1, 1]])
     rows, magnitudes = items[1:] - items[0], np.abs(items[1:]) + np.abs(items[0])
     space = coordinates(X)
     assert space.rank == 2
-    assert space.is_inside(rows, magnitudes).all()
+    assert space.is_inside(rows, magnitudes).all() == forgiven
     assert not space.is_inside(rows).all()
+
+
+@pytest.mark.parametrize("part", [2.0**-20, 2.0**-31, 2.0**-35])
+@pytest.mark.parametrize("size", [1.0, 2.0**20, 2.0**60])
+def test_no_size_of_items_hides_a_part_of_their_difference(part, size):
+    """Nor do probes that are nearly parallel: (1, 1 + 1e-10, 1) and (1, 1, 1) do not measure the third feature."""
+    assert (
+        not coordinates(np.array([[1.0, 1]])).is_inside(np.array([[1 + part, 1 - part]]), np.full((1, 2), size)).any()
+    )
+    near = coordinates(np.array([[1.0, 1, 1], [1, 1 + 1e-10, 1]]))
+    assert near.is_inside(np.array([[0.0, 1, 0]])).all()
+    assert not near.is_inside(np.array([[0.0, 1, part]]), np.full((1, 3), size)).any()
+
+
+@given(seed=seeds, apart=st.floats(2, 13))
+@settings(deadline=None, max_examples=60)
+def test_the_complement_is_as_exact_as_doubles_are(seed, apart):
+    """However nearly parallel the probes are, it is orthogonal to them up to the rounding of its own entries."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-9, 10, (6, 4)).astype(float)
+    X[:, 1] = X[:, 0] + 10.0**-apart * rng.integers(-9, 10, 6)
+    X = np.column_stack([X, X[:, 2] + X[:, 3]])
+    space = coordinates(X)
+    exact = X.astype(object) @ (space.complement / space.scale[:, None]).astype(object)
+    assert np.abs(X @ (space.complement / space.scale[:, None])).max() <= 1e-14 * np.abs(X).max()
+    assert exact.shape == (6, 5 - space.rank)
+    # a row that no probe has, with large coefficients, is in the span all the same
+    rows = np.array([[0.0, 1, 0, 0, 0], [1, 0, 0, 0, 0]])
+    if space.rank == 4:
+        assert space.is_inside(rows).all()
+        assert not space.is_inside(rows + np.array([0, 0, 1e-9, 0, 0])).any()
 
 
 def test_probes_that_are_all_zero_span_nothing():

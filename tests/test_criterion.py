@@ -10,7 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
+from probewise.coordinates import coordinates
 from probewise.design import criterion, explicit, farthest, largest_variance, pairs, points, star
+from probewise.design.criterion import contains
 from probewise.errors import InvalidDesign
 
 seeds = st.integers(0, 10**6)
@@ -207,3 +209,15 @@ def test_a_direction_outside_the_range_is_infinite_not_dropped():
 def test_errors(call, message):
     with pytest.raises(InvalidDesign, match=message):
         call()
+
+
+def test_a_near_pair_far_from_the_others_is_tested_by_its_own_size():
+    """Both large items are far from the small one, next to which what they lack is nothing; next to each other, not."""
+    large = [[2.0**20, 2.0**20], [2.0**20 + 1 + 2.0**-31, 2.0**20 + 1 - 2.0**-31]]
+    one = coordinates(np.array([[1.0, 1.0], [2.0, 2.0]]))
+    assert not contains(one, pairs(large))
+    assert not contains(one, pairs([[0.0, 0.0], *large]))
+    assert contains(one, pairs([[0.0, 0.0], *np.round(large)]))
+    noisy = np.array([[0.1, 0.1], [0.3, 0.1 + 0.2], [0.7, 0.1 * 7]])
+    assert len({a - b for a, b in noisy}) > 1
+    assert contains(one, pairs(noisy))

@@ -33,6 +33,11 @@ def encloses(design, value, slack=1e-9):
     return design.lower <= value * (1 + slack) and value <= design.value * (1 + slack)
 
 
+def proved(design, dependent=True):
+    """Whether the gap is as asked for, and converged unless probes are dependent up to rounding only."""
+    return design.gap <= design.tol and (design.converged == design.exact if dependent else design.converged)
+
+
 def true_value(X, directions, design, cost=None):
     """(cost·w) max_y y'A(w)⁻¹y by least squares on every direction: y'A⁻¹y is the least |u|² with (√w X)'u = y."""
     support = design.support
@@ -67,7 +72,7 @@ def test_instances_of_the_paper(name, tol):
     for directions in (pairs(problem.items), oracle(problem, theta)):
         design = optimal_design(problem.probes, directions, tol=tol)
         assert design.converged
-        assert -1e-12 <= design.gap <= tol
+        assert 0 <= design.gap <= tol
         assert design.weights.sum() == pytest.approx(1)
         assert (design.weights >= 0).all()
         if len(problem.items) <= 1000:
@@ -152,10 +157,11 @@ def test_awkward_problems(relation, criterion):
     for trait, seed in itertools.product(TRAITS, range(2)):
         X, directions, cost = awkward(relation, criterion, trait, seed)
         fine, coarse = (optimal_design(X, directions, cost=cost, tol=tol) for tol in (1e-6, 1e-3))
-        assert fine.converged, (trait, seed, fine)
-        assert coarse.converged, (trait, seed, coarse)
-        assert fine.lower <= coarse.value * (1 + 1e-9)
-        assert coarse.lower <= fine.value * (1 + 1e-9)
+        dependent = trait == "low rank" or X.shape[1] > len(X)
+        assert proved(fine, dependent), (trait, seed, fine)
+        assert proved(coarse, dependent), (trait, seed, coarse)
+        assert fine.lower <= coarse.value
+        assert coarse.lower <= fine.value
         for design in (fine, coarse):
             assert design.weights.shape == (len(X),)
             assert design.weights.min() >= 0
@@ -240,7 +246,7 @@ def test_elfving(seed, n, d, costs, own):
     price = np.sqrt(np.concatenate([cost, cost]))
     least = linprog(price, A_eq=np.vstack([X, -X]).T, b_eq=y, bounds=(0, None), method="highs").fun
     design = optimal_design(X, explicit([y]), cost=cost, tol=1e-6)
-    assert design.converged
+    assert proved(design, n < d and not own)
     assert encloses(design, least**2, slack=1e-7)
 
 
@@ -268,7 +274,7 @@ def small(seed):
 
 def value(X, Z, cost=None):
     design = optimal_design(X, pairs(Z), cost=cost, tol=1e-6)
-    assert design.converged
+    assert proved(design)
     return design.value
 
 
@@ -388,8 +394,8 @@ def test_every_start_ends_in_a_certified_design(seed, share, d, rank):
     warm = optimal_design(X, directions, cost=cost, tol=1e-4, start=rng.random(350) < share)
     again = optimal_design(X, directions, cost=cost, tol=1e-4, start=fresh.weights)
     for design in (fresh, warm, again):
-        assert design.converged
-        assert fresh.lower <= design.value * (1 + 1e-12)
+        assert proved(design, rank < d)
+        assert fresh.lower <= design.value
 
 
 def test_a_start_near_the_optimum_keeps_the_problems_small(monkeypatch):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import subprocess
 import sys
 from decimal import Decimal
@@ -257,6 +258,30 @@ def test_large_items_and_large_shared_features_do_not_hide_small_differences():
         Problem([[1, 1, 1], [0, 0, 1]], [[0, 0, 1e13], [1e-3, -1e-3, 1e13]])
 
 
+U = 2.0**-33
+LARGE = [[2.0**20, 2.0**20], [2.0**20 + 1 + 4 * U, 2.0**20 + 1 - 4 * U]]
+
+
+def test_a_difference_is_not_hidden_by_the_rounding_of_its_items():
+    with pytest.raises(InvalidProblem, match="items '1' with item '0': the probes do not separate 'x0', 'x1'"):
+        Problem([[1, 1]], LARGE)
+    with pytest.raises(InvalidProblem, match="items '1', '2' differ by so little that what no combination of probes "):
+        Problem([[1, 1]], [[1, 1], *LARGE])
+    assert Problem([[1, 1]], [[1, 1], *np.round(LARGE)]).n_items == 3
+    assert Problem([[1, 1], [1, -1]], LARGE).n_items == 2
+
+
+def test_rounding_far_below_a_difference_is_forgiven():
+    """Shares of a blend that sum to 1 up to rounding, next to the feature 1, as a table from a spreadsheet has them."""
+    blends = [[1.0, a / 100, b / 100, 1 - a / 100 - b / 100] for a in range(101) for b in range(101 - a)]
+    assert len({sum(row[1:]) for row in blends}) > 1
+    corners = [row for row in blends if 1.0 in row[1:]] + [[1, 0.2, 0.3, 0.5]]
+    assert Problem(corners, blends).coordinates.rank == 3
+    twin = [1.0, 0.2 + 1e-15, 0.3, 0.5]
+    with pytest.raises(InvalidProblem, match="keep one of these items, or, if their features were rounded, give"):
+        Problem(corners, [*blends, twin])
+
+
 @pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
 def test_the_unit_of_a_feature_without_probe_does_not_matter(unit):
     with pytest.raises(InvalidProblem, match="'x1' is 0 in every probe"):
@@ -285,13 +310,14 @@ def low_rank(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     n, m = int(rng.integers(rank, 12)), int(rng.integers(2, 12))
     basis = rng.standard_normal((rank, d))
     items = rng.standard_normal((m, rank)) @ basis
-    items = items[0] + (items - items[0]) * 10.0 ** -rng.integers(0, 9, size=(m, 1))
+    items = items[0] + (items - items[0]) * 10.0 ** -rng.integers(0, 2, size=(m, 1))
     normal = np.linalg.svd(basis)[2][-1]
-    return (
-        rng.standard_normal((n, rank)) @ basis,
-        items + rng.standard_normal(d) * rng.choice([0, 1, 100]),
-        normal,
-    )
+    probes = rng.standard_normal((n, rank)) @ basis
+    unit = np.abs(probes).max(axis=0)
+    items = items + rng.standard_normal(d) * rng.choice([0, 1, 10]) * unit
+    least = min(np.linalg.norm((a - b) / unit) for a, b in itertools.combinations(items, 2))
+    assume(least > 1e-3 * np.abs(items / unit).max())  # rounding of nearer ties is no small part of them
+    return probes, items, normal
 
 
 @settings(deadline=None, max_examples=150)

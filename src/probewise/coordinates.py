@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from probewise.arithmetic import image
+
 Array = NDArray[np.float64]
+FORGIVEN = 2.0**-36
+"""Part of a difference, relative to its size, that may be put down to rounding; a larger one never is."""
 
 
 @dataclass(frozen=True)
@@ -30,43 +35,85 @@ class Coordinates:
     """(d,): whether a feature differs from 0 in some probe."""
     size: float
     """Norm of the matrix of the scaled probes."""
+    rows: Array
+    """(n, d): the probes as given."""
 
     @property
     def rank(self) -> int:
         """Dimension of span(X)."""
         return int(self.transform.shape[1])
 
+    @property
+    def condition(self) -> float:
+        """Condition number of the scaled probes: by how much rounding of the features may grow in the coordinates."""
+        inverse = float(np.linalg.norm(self.transform * self.scale[:, None]))
+        return self.size * inverse / float(np.sqrt(self.probes.shape[0]))
+
+    @cached_property
+    def complement(self) -> Array:
+        """(d, k): a basis of what no probe measures, in scaled features; 0 in features that are 0 in all probes.
+
+        Orthonormal up to rounding, and refined until X @ complement is as small as its own rounding: the singular
+        vectors alone are off by the condition of the probes times that.
+        """
+        n, seen = self.probes.shape[0], np.flatnonzero(self.seen)
+        out = np.zeros((self.scale.size, seen.size - self.rank))
+        if out.shape[1] == 0 or self.rank == 0:
+            return out
+        null = np.linalg.qr(self.basis[seen], mode="complete")[0][:, self.rank :] / self.scale[seen, None]
+        for _ in range(_REFINEMENTS):
+            left = image(self.rows[:, seen], null, precise=True).rows
+            step = self.transform[seen] @ (self.probes.T @ left) / n
+            null = null - step
+            if np.abs(step * self.scale[seen, None]).max() < 2.0**-56:
+                break
+        out[seen] = null * self.scale[seen, None]
+        return out
+
     def __call__(self, vectors: Array) -> Array:
         """Coordinates (k, r) of rows (k, d) that lie in span(X)."""
         return vectors @ self.transform
 
-    def lost(self, vectors: Array, magnitudes: Array | None = None) -> Array:
+    def lost(
+        self, vectors: Array, magnitudes: Array | None = None, *, most: float = FORGIVEN, apart: Array | None = None
+    ) -> Array:
         """(k, d): the part of each row, in scaled features, that no combination of probes gives; 0 if it is rounding.
 
         ``magnitudes`` (k, d) bounds the numbers whose rounding moved the entries of a row: |z| + |z'| for z - z';
         without it, |row|. A row y counts as measurable if y + e = (X + E)'a for some |e| <= u·magnitudes in each
         feature and ‖E‖ <= u‖X‖, where u = 4·max(n, d)·eps. With a of least norm, its part outside the span is then
-        at most u‖X‖‖a‖ + ‖u·magnitudes‖ in scaled features. A feature that is 0 in all probes has no scale and no
-        E, and is tested by itself.
+        at most u‖X‖‖a‖ + ‖u·magnitudes‖ in scaled features. Of that, no more than ``most`` times the size of the row
+        itself, or of ``apart`` (k,) if that is less, is forgiven: items may be as large as they like, what counts is
+        their difference. A feature that is 0 in all probes has no scale and no E, and is tested by itself, relative
+        to its magnitude.
         """
         n, d = self.probes.shape[0], self.scale.size
         if self.rank == d:
             return np.zeros(vectors.shape)
-        unit = 4 * max(n, d) * np.finfo(np.float64).eps
+        unit = 4 * max(n, d) * float(np.finfo(np.float64).eps)
         scaled = vectors / self.scale
-        rounding = unit * (np.abs(scaled) if magnitudes is None else magnitudes / self.scale)
-        rounding = np.where(scaled != 0, rounding, 0.0)
+        sizes = np.abs(scaled) if magnitudes is None else np.maximum(magnitudes / self.scale, np.abs(scaled))
+        own = np.linalg.norm(scaled[:, self.seen], axis=1)
         combination = np.linalg.norm(self(vectors), axis=1) / np.sqrt(n)
-        slack = unit * self.size * combination + np.linalg.norm(rounding[:, self.seen], axis=1)
-        # the decomposition leaves its own rounding where all probes are 0, so that the row itself is taken there
-        outside = np.where(self.seen, scaled - (scaled @ self.basis) @ self.basis.T, scaled)
-        return np.where(np.abs(outside) > np.where(self.seen, slack[:, None], rounding), outside, 0.0)
+        slack = unit * self.size * combination + unit * np.linalg.norm(sizes[:, self.seen], axis=1)
+        limit = own if apart is None else np.minimum(own, apart)
+        slack = np.minimum(slack, most * limit) + unit * limit
+        outside = (scaled @ self.complement) @ self.complement.T
+        inside = np.linalg.norm(outside, axis=1) <= slack
+        outside = np.where(inside[:, None] | (np.abs(outside) <= slack[:, None] / d), 0.0, outside)
+        # how much of its magnitude the row is, in the feature where that is most
+        share = np.max(np.abs(scaled) / np.where(sizes > 0, sizes, 1.0), axis=1, where=self.seen, initial=0.0)
+        share *= limit / np.where(own > 0, own, 1.0)
+        alone = np.abs(scaled) > np.minimum(unit, most * share[:, None]) * sizes
+        return np.where(self.seen, outside, np.where(alone, scaled, 0.0))
 
-    def is_inside(self, vectors: Array, magnitudes: Array | None = None) -> NDArray[np.bool_]:
-        """(k,): whether each row lies in span(X) up to rounding; ``magnitudes`` as in ``lost``."""
+    def is_inside(
+        self, vectors: Array, magnitudes: Array | None = None, *, apart: Array | None = None
+    ) -> NDArray[np.bool_]:
+        """(k,): whether each row lies in span(X) up to rounding; ``magnitudes`` and ``apart`` as in ``lost``."""
         if self.rank == self.scale.size:
             return np.ones(vectors.shape[0], dtype=np.bool_)
-        return np.asarray(~np.any(self.lost(vectors, magnitudes), axis=1))
+        return np.asarray(~np.any(self.lost(vectors, magnitudes, apart=apart), axis=1))
 
 
 def coordinates(probes: Array) -> Coordinates:
@@ -79,4 +126,9 @@ def coordinates(probes: Array) -> Coordinates:
     rank = int(np.sum(singular > singular[0] * max(n, d) * np.finfo(float).eps)) if singular.size else 0
     basis = right[:rank].T
     transform = basis / singular[:rank] * np.sqrt(n) / scale[:, None]
-    return Coordinates(transform, left[:, :rank] * np.sqrt(n), scale, basis, seen, float(np.linalg.norm(singular)))
+    size = float(np.linalg.norm(singular))
+    return Coordinates(transform, left[:, :rank] * np.sqrt(n), scale, basis, seen, size, probes)
+
+
+_REFINEMENTS = 20
+"""Steps at most, each of which gains the digits that the condition of the probes leaves: one or two are usual."""

@@ -89,7 +89,7 @@ def least_squares(probes: ArrayLike, measurements: Measurements, *, sigma: Array
     rows = np.where(weight[index, None] > 0, matrix[index], 0.0)
     root, mean = weight[index], measurements.mean[index]
     scaled = coordinates(rows / unit)
-    span = replace(scaled, transform=scaled.transform / unit[:, None], scale=scaled.scale * unit)
+    span = replace(scaled, transform=scaled.transform / unit[:, None], scale=scaled.scale * unit, rows=rows)
     solution, inverse = _factored(root[:, None] * span.probes, root * mean)
     residual = root * (mean - span.probes @ solution)
     weighted = root[:, None] * rows

@@ -12,7 +12,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from probewise.coordinates import Array, Coordinates, coordinates
+from probewise.arithmetic import rank_and_members
+from probewise.coordinates import FORGIVEN, Array, Coordinates, coordinates
 from probewise.errors import InvalidProblem
 from probewise.tables import Labelled, TableLike, duplicated, labelled, named, numeric
 
@@ -236,10 +237,12 @@ def _check_identifiable(problem: Problem) -> None:
         return
     if problem.coordinates.rank == 0:
         raise InvalidProblem("every probe is zero, so no two items can be compared; add a probe that is not zero.")
-    lost = _lost(problem)
+    span = coordinates(problem.probes)
+    lost = _lost(problem, span)
     size = np.abs(lost).max(axis=0)
     lacking = size > 0
     if not lacking.any():
+        _check_near_ties(problem, span)
         return
     # Items with equal lost parts can be compared with each other: advise to keep the largest such group.
     patterns = [row.tobytes() for row in np.round(lost[:, lacking] / size[lacking], 6) + 0.0]
@@ -266,13 +269,39 @@ def _missing_probes(problem: Problem, lacking: NDArray[np.bool_]) -> str:
     return f"{' and '.join(faults)}; add probes in which these features vary freely"
 
 
-def _lost(problem: Problem) -> Array:
-    """(m, d): the part of each item, less a reference item, that no probes measure; 0 if it is rounding.
-
-    As the reference z₀ is the smallest item, the slacks of z - z₀ and z' - z₀ add up to the rounding of z and z':
-    those differences decide all pairs, and a near tie passes only if rounding explains what is lost of it.
-    """
-    span = problem.coordinates
+def _lost(problem: Problem, span: Coordinates) -> Array:
+    """(m, d): the part of each item, less the smallest, that no probes measure; 0 if it is rounding."""
     size = np.linalg.norm((problem.items / span.scale)[:, span.seen], axis=1)
     reference = problem.items[int(np.argmin(size))]
-    return span.lost(problem.items - reference, np.abs(problem.items) + np.abs(reference))
+    return span.lost(problem.items - reference, np.abs(problem.items) + np.abs(reference), most=_MARGIN * FORGIVEN)
+
+
+_MARGIN = 0.25
+"""Share of what is forgiven later on: a comparison that passes here passes wherever it is made."""
+_NEIGHBOURS = 8
+
+
+def _check_near_ties(problem: Problem, span: Coordinates) -> None:
+    """Refuse items so close to each other that rounding of their features is no small part of their difference.
+
+    The test against the smallest item forgives in proportion to the distance from it, which may be far.
+    """
+    items = problem.items
+    if rank_and_members(problem.probes, items, items[:1])[1].all():
+        return
+    from scipy.spatial import KDTree  # seldom needed, and slow to load
+
+    places = (items / span.scale)[:, span.seen]
+    near = KDTree(places).query(places, k=min(_NEIGHBOURS, problem.n_items))[1]
+    first, second = np.repeat(np.arange(problem.n_items), near.shape[1]), near.ravel()
+    first, second = first[first != second], second[first != second]
+    lost = span.lost(
+        items[first] - items[second], np.abs(items[first]) + np.abs(items[second]), most=_MARGIN * FORGIVEN
+    )
+    if (bad := np.flatnonzero(lost.any(axis=1))).size:
+        pair = sorted({int(first[bad[0]]), int(second[bad[0]])})
+        raise InvalidProblem(
+            f"items {named([problem.item_names[i] for i in pair])} differ by so little that what no combination of "
+            f"probes measures is no small part of it: {_missing_probes(problem, lost[bad[0]] != 0)}, keep one of "
+            "these items, or, if their features were rounded, give the features with more digits."
+        )

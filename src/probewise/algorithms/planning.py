@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probewise.coordinates import Array, coordinates
-from probewise.design import Directions, optimal_design, reduce_support
+from probewise.design import Directions, Pairs, largest_variance, optimal_design, reduce_support
 from probewise.design.memory import remembered
 from probewise.design.solvers import frank_wolfe
 from probewise.errors import InvalidAlgorithm, NotIdentifiable, OutOfStock
@@ -64,9 +64,35 @@ def plan(
 
 def _certified(probes: Array, directions: Directions, cost: Array, tol: float, start: NDArray[np.bool_] | None) -> Plan:
     design = optimal_design(probes, directions, cost=cost, tol=tol, start=start)
-    weights = reduce_support(probes, design.weights, cost=cost)
+    weights = reduce_support(probes, _without_specks(probes, directions, design.weights, tol), cost=cost)
     # value = (cost·w) max_y y'A(w)⁻¹y is the same for both, whatever their scale
     return Plan(weights, design.value / float(cost @ weights))
+
+
+def _without_specks(probes: Array, directions: Directions, weights: Array, tol: float) -> Array:
+    """(n,): weights without those far below the tolerance, if the other probes determine every direction without them.
+
+    An exact design has such specks where directions lie in the span of its other probes up to rounding; each would
+    cost a measurement in every round. What they add is less than what estimates forgive.
+    """
+    heavy = weights > _SPECK * tol * weights.max()
+    if heavy.all() or np.array_equal(heavy, weights > 0) or directions.size > _COMPARED:
+        return weights
+    kept = np.where(heavy, weights, 0.0) / weights[heavy].sum()
+    rows, sizes = directions.generators, directions.magnitudes
+    if isinstance(directions, Pairs):
+        first, second = np.triu_indices(directions.items.shape[0], 1)
+        rows = directions.items[first] - directions.items[second]
+        sizes = np.abs(directions.items[first]) + np.abs(directions.items[second])
+    if not coordinates(probes[heavy]).is_inside(rows, sizes).all():
+        return weights
+    limit = (1.0 + tol) * largest_variance(probes, weights, directions)
+    return kept if largest_variance(probes, kept, directions) <= limit else weights
+
+
+_SPECK = 0.02
+_COMPARED = 5_000
+"""Directions that are looked at one by one; with more of them a design seldom has specks, and keeps them."""
 
 
 def allocated(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,10 @@ from probewise.cli.inputs import (
 )
 
 COLUMNS = ("probe", "weight", "cost_share")
+INEXACT = (
+    "Features of the probes depend on each other up to rounding only: weights and bounds are those of the nearest "
+    "probes for which they truly do. Leave superfluous features out to be rid of the doubt."
+)
 
 
 @click.command()
@@ -90,7 +93,7 @@ def command(
     else:
         _report(problem, criterion, design, costly=source.cost_column is not None)
         output.written(out, plot)
-    context.exit(0 if design.converged else 1)
+    context.exit(0 if design.gap <= tol else 1)
 
 
 def _record(problem: pw.Problem, criterion: Criterion, design: pw.Design) -> dict[str, Any]:
@@ -104,6 +107,7 @@ def _record(problem: pw.Problem, criterion: Criterion, design: pw.Design) -> dic
         "solver": design.solver,
         "tol": design.tol,
         "converged": design.converged,
+        "exact": design.exact,
         "value": design.value,
         "lower": design.lower,
         "gap": design.gap,
@@ -113,15 +117,14 @@ def _record(problem: pw.Problem, criterion: Criterion, design: pw.Design) -> dic
 
 def solve(problem: pw.Problem, criterion: Criterion, tol: float, solver: str, small_support: bool) -> pw.Design:
     """The design, on few probes if asked for; its value is then computed afresh."""
-    from probewise.design import Certificate, largest_variance
+    from probewise.design import recertified
 
     directions, X, cost = criterion.directions(problem), problem.scaled_probes, problem.cost
     design = pw.optimal_design(X, directions, cost=cost, tol=tol, solver=solver)
     if not small_support:
         return design
     weights = pw.reduce_support(X, design.weights, cost=cost)
-    value = float(cost @ weights) * largest_variance(X, weights, directions)
-    return replace(design, weights=weights, certificate=Certificate(value, design.lower))
+    return recertified(design, X, directions, weights, cost=cost)
 
 
 def weights_table(problem: pw.Problem, weights: np.ndarray) -> list[tuple[str, float, float]]:
@@ -157,7 +160,9 @@ def _report(problem: pw.Problem, criterion: Criterion, design: pw.Design, *, cos
         f"{spent} by this design {verb} {criterion.phrase} a standard error of at most √({value}/N): {error} for "
         "N = 1000. Whole counts cost a little more: probewise round says how much."
     )
-    if not design.converged:
+    if not design.exact:
+        output.say(INEXACT, style="yellow")
+    if design.gap > design.tol:
         output.say(
             f"The gap is above {design.tol:g}: there may be a better design, of value {output.number(design.lower)} "
             "at best.",

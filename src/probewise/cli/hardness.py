@@ -11,7 +11,7 @@ import probewise as pw
 from probewise.cells import number
 from probewise.cli import output
 from probewise.cli.comparisons import needs
-from probewise.cli.design import COLUMNS, print_weights, weights_table
+from probewise.cli.design import COLUMNS, INEXACT, print_weights, weights_table
 from probewise.cli.inputs import NUMBER, Source, json_option, out_option, source_options
 from probewise.coordinates import Array
 from probewise.errors import InvalidProblem
@@ -61,6 +61,7 @@ def command(
                 "gap": found.design.gap,
                 "tol": tol,
                 "converged": found.design.converged,
+                "exact": found.design.exact,
                 "delta": delta,
                 "lower_bound": bounds[0],
                 "kl_lower_bound": bounds[1],
@@ -76,7 +77,7 @@ def command(
         output.title("Where an oracle that knows theta would measure")
         print_weights(rows, costly=costly)
         output.written(out)
-    context.exit(0 if found.design.converged else 1)
+    context.exit(0 if found.design.gap <= found.design.tol else 1)
 
 
 def read_theta(text: str, features: tuple[str, ...]) -> Array:
@@ -153,5 +154,7 @@ def _report(
         f"No method that errs with probability at most {delta:g}, whatever the truth, gets by with less on average, if "
         "noise is Gaussian and the truth is this theta."
     )
-    if not found.design.converged:
+    if not found.design.exact:
+        output.say(INEXACT, style="yellow")
+    if found.design.gap > found.design.tol:
         output.say(f"ψ* is known to a relative gap of {found.design.gap:.1e} only.", style="yellow")

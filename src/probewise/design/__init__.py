@@ -12,7 +12,7 @@ from probewise.design.criterion import (
     star,
 )
 from probewise.design.memory import digest, remembering
-from probewise.design.solve import Design, optimal_design
+from probewise.design.solve import Design, optimal_design, recertified
 from probewise.design.support import reduce_support
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "optimal_design",
     "pairs",
     "points",
+    "recertified",
     "reduce_support",
     "remembering",
     "star",

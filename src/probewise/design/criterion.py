@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
+from probewise.arithmetic import UNIT, difference, image, rank_and_members
 from probewise.coordinates import Array, Coordinates, coordinates
 from probewise.design.farthest import Labels, centred, far_pairs, farthest_from, square_norms
 from probewise.errors import InvalidDesign
@@ -39,6 +40,22 @@ class Directions(abc.ABC):
     @abc.abstractmethod
     def mapped(self, transform: Array) -> Directions:
         """The same directions, with the same labels, in the coordinates ``y @ transform``."""
+
+    @abc.abstractmethod
+    def image(self, transform: Array, *, precise: bool) -> tuple[Directions, float]:
+        """As ``mapped``, and a bound on the Euclidean error of each direction; ``precise`` as in ``arithmetic.image``.
+
+        What a direction was formed from, items and gaps, is taken to be exact.
+        """
+
+    @abc.abstractmethod
+    def exactly_in(self, probes: Array) -> tuple[int, bool]:
+        """The rank of ``probes`` (n, d), and whether every direction lies in their span, by exact arithmetic."""
+
+    @property
+    @abc.abstractmethod
+    def reach(self) -> float:
+        """A bound on the norm of every direction and, twice, of what it is formed from."""
 
     @abc.abstractmethod
     def moment(self) -> Array:
@@ -80,8 +97,10 @@ class Rows(Directions):
     """(k, d)."""
     names: Labels
     """(k,): for each row, the number of the item or point that it stands for."""
-    bounds: Array | None = None
-    """(k, d): the numbers that the rows were formed from, in size; the rows themselves if not given."""
+    ends: tuple[Array, Array] | None = None
+    """(k, d) twice: z and z' of rows z - z'; None for rows that are exact as they are."""
+    divisors: Array | None = None
+    """(k,): what the differences were divided by."""
 
     @property
     def generators(self) -> Array:
@@ -91,7 +110,10 @@ class Rows(Directions):
     @property
     def magnitudes(self) -> Array:
         """What the rows were formed from."""
-        return np.abs(self.vectors) if self.bounds is None else self.bounds
+        if self.ends is None:
+            return np.abs(self.vectors)
+        sizes = np.abs(self.ends[0]) + np.abs(self.ends[1])
+        return sizes if self.divisors is None else sizes / self.divisors[:, None]
 
     @property
     def size(self) -> int:
@@ -105,6 +127,27 @@ class Rows(Directions):
     def mapped(self, transform: Array) -> Rows:
         """The rows times ``transform``."""
         return Rows(self.vectors @ transform, self.names)
+
+    def image(self, transform: Array, *, precise: bool) -> tuple[Rows, float]:
+        """The rows, or the differences before they were rounded, times ``transform``."""
+        if self.ends is None or not precise:  # two roundings of each entry are within the bound of the product
+            mapped, errors = image(self.vectors, transform, precise=precise)
+            return Rows(mapped, self.names), float(errors.max())
+        mapped, errors = image(difference(*self.ends), transform, precise=True)
+        if self.divisors is not None:
+            mapped = mapped / self.divisors[:, None]
+            errors = 1.01 * errors / self.divisors + UNIT * np.sqrt(square_norms(mapped))
+        return Rows(mapped, self.names), float(errors.max())
+
+    def exactly_in(self, probes: Array) -> tuple[int, bool]:
+        """By the ends of the rows, if they are differences."""
+        rank, inside = rank_and_members(probes, *((self.vectors,) if self.ends is None else self.ends))
+        return rank, bool(inside.all())
+
+    @property
+    def reach(self) -> float:
+        """The norm of the longest row."""
+        return float(np.sqrt(square_norms(self.vectors).max()))
 
     def moment(self) -> Array:
         """Σ yy'."""
@@ -150,6 +193,14 @@ class Pairs(Directions):
         smallest: Array = self.items[np.argmin(square_norms(self.items / np.where(scale > 0, scale, 1.0)))]
         return smallest
 
+    def nearest(self, scale: Array, seen: NDArray[np.bool_]) -> Array:
+        """(m,): how far each item is from the nearest other one, in some features, divided by their scale."""
+        from scipy.spatial import KDTree  # seldom needed, and slow to load
+
+        places = (self.items / scale)[:, seen]
+        distances = np.asarray(KDTree(places).query(places, k=[min(2, places.shape[0])])[0])
+        return distances[:, 0]
+
     @property
     def size(self) -> int:
         """Number of unordered pairs."""
@@ -164,6 +215,21 @@ class Pairs(Directions):
     def mapped(self, transform: Array) -> Pairs:
         """Pairs of the items times ``transform``, moved so that the mean item is 0 (differences do not change)."""
         return Pairs((self.items - self.items.mean(axis=0)) @ transform)
+
+    def image(self, transform: Array, *, precise: bool) -> tuple[Pairs, float]:
+        """The same, with twice the largest error of an item."""
+        mapped, errors = image(difference(self.items, self.items.mean(axis=0)), transform, precise=precise)
+        return Pairs(mapped), 2.0 * float(errors.max())
+
+    def exactly_in(self, probes: Array) -> tuple[int, bool]:
+        """By differences to the first item."""
+        rank, inside = rank_and_members(probes, self.items, self.items[:1])
+        return rank, bool(inside.all())
+
+    @property
+    def reach(self) -> float:
+        """Twice the norm of the longest item."""
+        return 2.0 * float(np.sqrt(square_norms(self.items).max()))
 
     def moment(self) -> Array:
         """The scatter of the items, which is Σ yy' over all pairs divided by their number."""
@@ -239,9 +305,17 @@ _QUICK = 40_000_000
 
 
 def contains(space: Coordinates, directions: Directions) -> bool:
-    """Whether every direction lies in the span of the probes of ``space``, up to rounding."""
-    full = space.rank == space.scale.size
-    return full or bool(space.is_inside(directions.generators, directions.magnitudes).all())
+    """Whether every direction lies in the span of the probes of ``space``, up to rounding far below its size."""
+    if space.rank == space.scale.size:
+        return True
+    if not space.is_inside(directions.generators, directions.magnitudes).all():
+        return False
+    if not isinstance(directions, Pairs) or directions.exactly_in(space.rows) == (space.rank, True):
+        return True
+    # differences to one item decide those of all pairs only if what is forgiven is far below the nearest pair, too
+    items = Pairs(np.unique(directions.items, axis=0))
+    apart = 0.5 * items.nearest(space.scale, space.seen)
+    return bool(space.is_inside(items.generators, items.magnitudes, apart=apart).all())
 
 
 def largest_variance(probes: Array, weights: Array, directions: Directions) -> float:
@@ -250,7 +324,7 @@ def largest_variance(probes: Array, weights: Array, directions: Directions) -> f
     if support.size == 0:
         return float("inf")
     measured = coordinates(probes[support] * np.sqrt(weights[support, None]))
-    if measured.rank < probes.shape[1] and not contains(measured, directions):
+    if measured.rank < probes.shape[1] and not contains(coordinates(probes[support]), directions):
         return float("inf")
     # in these coordinates A(w) is the number of support points times the identity
     return directions.mapped(measured.transform).largest()[1] / support.size
@@ -276,8 +350,8 @@ def star(items: ArrayLike, reference: int, gaps: ArrayLike | None = None) -> Row
     if not -m <= reference < m:
         raise InvalidDesign(f"reference must be the number of one of the {m} items, got {reference}.")
     others = np.delete(np.arange(m), reference)
-    vectors = matrix[reference] - matrix[others]
-    bounds = np.abs(matrix[reference]) + np.abs(matrix[others])
+    ends = np.broadcast_to(matrix[reference], (m - 1, matrix.shape[1])), matrix[others]
+    vectors, gap = ends[0] - ends[1], None
     if gaps is not None:
         gap = np.asarray(gaps, dtype=np.float64)
         if gap.shape != (m,):
@@ -286,8 +360,8 @@ def star(items: ArrayLike, reference: int, gaps: ArrayLike | None = None) -> Row
         if not (np.isfinite(gap).all() and (gap > 0).all()):
             bad = int(others[np.flatnonzero(~(np.isfinite(gap) & (gap > 0)))[0]])
             raise InvalidDesign(f"gaps must be positive and finite, got {gap[others == bad][0]} for item {bad}.")
-        vectors, bounds = vectors / gap[:, None], bounds / gap[:, None]
-    return Rows(vectors, others.astype(np.int64), bounds)
+        vectors = vectors / gap[:, None]
+    return Rows(vectors, others.astype(np.int64), ends, gap)
 
 
 def points(items: ArrayLike) -> Rows:

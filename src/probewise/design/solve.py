@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import qr
 
 from probewise.coordinates import Array, Coordinates, coordinates
 from probewise.design import working_set
-from probewise.design.certificate import Certificate, Witness, certify
+from probewise.design.certificate import Certificate, Frame, framed, lower_in, value_of
 from probewise.design.criterion import Directions, Pairs, as_matrix, contains
 from probewise.design.farthest import Labels
 from probewise.design.memory import remembered
@@ -50,9 +51,14 @@ class Design:
         return self.certificate.gap
 
     @property
+    def exact(self) -> bool:
+        """Whether the certificate is about the numbers as given, and not about the nearest dependent ones."""
+        return self.certificate.exact
+
+    @property
     def converged(self) -> bool:
-        """Whether the certified gap is at most the tolerance asked for."""
-        return self.gap <= self.tol
+        """Whether the certified gap is at most the tolerance asked for, for the numbers as given."""
+        return self.exact and self.gap <= self.tol
 
     @property
     def support(self) -> Labels:
@@ -62,7 +68,8 @@ class Design:
     def __repr__(self) -> str:
         return (
             f"Design({self.weights.size} probes, {self.support.size} in the support, "
-            f"value {self.value:.6g}, optimum >= {self.lower:.6g}, gap {self.gap:.1e})"
+            f"value {self.value:.6g}, optimum >= {self.lower:.6g}, gap {self.gap:.1e}"
+            f"{'' if self.exact else ', of probes that depend on each other up to rounding'})"
         )
 
 
@@ -97,23 +104,72 @@ def optimal_design(
 def _solved(X: Array, directions: Directions, c: Array, tol: float, solver: str, start: Labels | None) -> Design:
     # with budget shares b_i = c_i w_i / (c·w) the problem is the one of unit costs with probes x_i/√c_i
     space = coordinates(X / np.sqrt(c)[:, None])
-    _check_directions(space, directions)
-    mapped = directions.mapped(space.transform)
-    candidates: tuple[Array, ...]
-    if solver == "frank-wolfe":
-        trace = frank_wolfe.solve(space.probes, mapped)
-        candidates, witness, rounds = (trace.weights,), trace.witness, trace.iterations
-    else:
-        outcome = working_set.solve(space.probes, mapped, tol=tol, start=start)
-        candidates, witness, rounds = outcome.candidates, outcome.witness, outcome.rounds
-    # judged on the probes and directions as they were given: v'(yT) = (Tv)'y
-    witness = Witness(witness.labels, witness.multipliers, witness.vectors @ space.transform.T)
-    for shares in candidates:
+    _check_directions(space, X, directions)
+    exact = space.rank == X.shape[1] or directions.exactly_in(X) == (space.rank, True)
+    precise = _ROUNDING * space.condition > tol
+    while True:
+        frame = framed(X, directions, space.transform, precise=precise)
+        probes = frame.probes.rows / np.sqrt(c)[:, None] if precise else space.probes
+        candidates: tuple[Array, ...]
+        if solver == "frank-wolfe":
+            trace = frank_wolfe.solve(probes, frame.directions)
+            candidates, witness, rounds = (trace.weights,), trace.witness, trace.iterations
+        else:
+            outcome = working_set.solve(probes, frame.directions, tol=tol, start=start)
+            candidates, witness, rounds = outcome.candidates, outcome.witness, outcome.rounds
+        lower = lower_in(frame, c, witness)
+        for shares in candidates:
+            weights, value, sure = _judged(X, c, directions, frame, shares, tol, exact)
+            if (certificate := Certificate(value, lower, sure)).gap <= tol:
+                break
+        if precise or certificate.gap <= tol or solver == "frank-wolfe":
+            return Design(weights, certificate, tol, solver, rounds)
+        precise = True  # what rounding hides may be all that is missing
+
+
+def recertified(
+    design: Design, probes: ArrayLike, directions: Directions, weights: Array, *, cost: ArrayLike | None = None
+) -> Design:
+    """The design with other ``weights`` (n,) and their value, for the probes, directions and costs that it is for."""
+    X = as_matrix(probes, "probes")
+    c = _checked_cost(cost, X.shape[0])
+    space = coordinates(X / np.sqrt(c)[:, None])
+    exact = space.rank == X.shape[1] or directions.exactly_in(X) == (space.rank, True)
+    frame = framed(X, directions, space.transform, precise=_ROUNDING * space.condition > design.tol)
+    value, sure = value_of(X, c, directions, weights, frame, exact=exact)
+    return replace(design, weights=weights, certificate=Certificate(value, design.lower, sure))
+
+
+_ROUNDING = 1e-14
+"""Relative error of a well-conditioned certificate, with room: times the condition it must be below the tolerance."""
+
+
+def _judged(
+    X: Array, c: Array, directions: Directions, frame: Frame, shares: Array, tol: float, exact: bool
+) -> tuple[Array, float, bool]:
+    """Weights (n,) for shares of the budget, their value, and whether that is about the numbers as given.
+
+    Where the directions lie in the span of the support up to rounding only, a small share goes to probes outside.
+    """
+    weights = shares / c / (shares / c).sum()
+    value, sure = value_of(X, c, directions, weights, frame, exact=exact)
+    if np.isinf(value) and (extra := _missing(frame.probes.rows, np.flatnonzero(weights))).size:
+        shares = (1.0 - _SMALL * tol) * shares
+        shares[extra] += _SMALL * tol / extra.size
         weights = shares / c / (shares / c).sum()
-        certificate = certify(X, c, directions, weights, witness)
-        if certificate.gap <= tol:
-            break
-    return Design(weights, certificate, tol, solver, rounds)
+        value, sure = value_of(X, c, directions, weights, frame, exact=exact)
+    return weights, value, sure
+
+
+_SMALL = 0.01
+
+
+def _missing(probes: Array, support: Labels) -> Labels:
+    """Probes that, with those in the support, span all of them; none if the support does."""
+    _, singular, basis = np.linalg.svd(np.linalg.qr(probes[support], mode="r"))
+    rank = int(np.sum(singular > 1e-10 * singular[0]))
+    left = basis[rank:] @ probes.T
+    return np.asarray(qr(left, mode="r", pivoting=True)[1][: probes.shape[1] - rank], dtype=np.int64)
 
 
 def _checked_cost(cost: ArrayLike | None, n: int) -> Array:
@@ -138,7 +194,7 @@ def _first_probes(start: ArrayLike | None, n: int, d: int) -> Labels | None:
 _LIMIT = 1e100
 
 
-def _check_directions(space: Coordinates, directions: Directions) -> None:
+def _check_directions(space: Coordinates, X: Array, directions: Directions) -> None:
     generators = directions.generators
     if generators.shape[1] != space.scale.size:
         raise InvalidDesign(
@@ -152,7 +208,7 @@ def _check_directions(space: Coordinates, directions: Directions) -> None:
         raise InvalidDesign(
             f"directions must be of a size like the probes', got {ratio:.0e} times it; change the units."
         )
-    if not contains(space, directions):
+    if space.rank < space.scale.size and not contains(space := coordinates(X), directions):
         lost = space.lost(generators, directions.magnitudes)
         row = int(np.argmax(np.abs(lost).max(axis=1)))
         columns = np.flatnonzero(np.abs(lost[row]) > 1e-3 * np.abs(lost[row]).max())

@@ -1,0 +1,152 @@
+"""Nearly collinear probes: the certificate against 100 digits, and items far larger than their difference."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import probewise as pw
+from probewise.algorithms.planning import plan
+from probewise.coordinates import Array
+from probewise.design import certify, recertified
+from probewise.design.certificate import Witness
+
+BENCHMARK = Path(__file__).parents[1] / "benchmarks" / "certificate_audit.py"
+U = 2.0**-33
+
+
+def audit():
+    """The module of the audit, of which this is a small part."""
+    spec = importlib.util.spec_from_file_location("certificate_audit", BENCHMARK)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["certificate_audit"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("first", range(0, 200, 50))
+def test_nothing_is_proved_that_is_false(first):
+    judge = audit()
+    said = [judge.verdict(seed)[0] for seed in range(first, first + 50)]
+    assert not [(first + k, word) for k, word in enumerate(said) if word.startswith("FALSE")]
+    assert sum(word.startswith("enclosed") for word in said) >= 40
+
+
+def test_the_audit_sees_a_false_bound(monkeypatch):
+    """A judge that accepts everything would be no judge."""
+    judge = audit()
+    solve = judge.optimal_design
+    seeds = [seed for seed in range(8) if judge.verdict(seed)[0] == "enclosed"][:5]
+    assert seeds
+    for high, low, word in ((1.01, 1.01, "lower above"), (0.0, 0.9, "value below")):
+        calls = []
+
+        def bent(*args, high=high, low=low, calls=calls, **options):
+            design = solve(*args, **options)
+            calls.append(options)
+            if len(calls) % 2 == 0:
+                return design  # the second question is the judge's own
+            value = design.value * (high or 1 - options["tol"])
+            return replace(design, certificate=pw.design.Certificate(value, design.lower * low))
+
+        monkeypatch.setattr(judge, "optimal_design", bent)
+        for seed in seeds:
+            assert word in judge.verdict(seed)[0]
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-6, 1e-9])
+def test_the_bounds_of_three_nearly_collinear_probes(tol):
+    """With one feature nearly the other, variances are 1e20 and a digit lost in a product moved them by 1 %."""
+    X = np.array([[7, 6.9999999994], [-4, -3.9999999997], [6, 5.9999999994]])
+    design = pw.optimal_design(X, pw.points(np.eye(2)), tol=tol)
+    assert design.converged
+    assert 0 <= design.gap <= tol
+    other = pw.optimal_design(X, pw.points(np.eye(2)), tol=0.1 * tol)
+    assert max(design.lower, other.lower) <= min(design.value, other.value)
+
+
+def test_a_bound_without_digits_is_wide_and_not_false():
+    """Judged in double precision alone, what rounding may have done is taken off: the gap is wide, never negative."""
+    X = np.array([[7, 6.9999999999994], [-4, -3.9999999999997], [6, 5.9999999999994]])
+    directions = pw.points(np.eye(2))
+    design = pw.optimal_design(X, directions, tol=1e-6)
+    steep = 1e25 * np.array([[1.0, -1.0], [-1.0, 1.0]])
+    rough = certify(X, np.ones(3), directions, design.weights, Witness(np.arange(2), np.ones(2), steep))
+    assert rough.lower <= design.value
+    assert rough.value >= design.lower
+    again = recertified(design, X, directions, design.weights)
+    assert again.certificate == design.certificate
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_wide_problems_with_features_in_all_units(seed):
+    """10 to 30 features from 1e-8 to 1e8, one of them nearly a combination of others, some probes twice."""
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(10, 31))
+    X = rng.standard_normal((3 * d, d))
+    X[:, -1] = X[:, 0] + X[:, 1] + 10.0 ** -rng.integers(4, 13) * rng.standard_normal(3 * d)
+    X = np.vstack([X, X[:5]]) * 10.0 ** rng.uniform(-8, 8, d)
+    cost = rng.uniform(0.1, 10.0, len(X)) if seed % 2 else None
+    for directions in (pw.pairs(X[:20]), pw.star(X[:20], 3), pw.points(np.diag(np.abs(X).max(axis=0)))):
+        fine = pw.optimal_design(X, directions, cost=cost, tol=1e-6)
+        coarse = pw.optimal_design(X, directions, cost=cost, tol=1e-3)
+        assert coarse.converged
+        assert fine.converged
+        assert max(fine.lower, coarse.lower) <= min(fine.value, coarse.value)
+
+
+# ---- items far larger than their difference ----
+
+
+def large() -> pw.Problem:
+    return pw.Problem([[1, 1], [1, -1]], [[2.0**20, 2.0**20], [2.0**20 + 1 + 4 * U, 2.0**20 + 1 - 4 * U]])
+
+
+@pytest.mark.parametrize("part", [2.0**-20, 4 * U, 2.0**-52])
+def test_a_design_leaves_out_no_part_of_a_direction(part):
+    """The second probe alone measures what is left of (1 + part, 1 - part) beside (1, 1)."""
+    for directions in (pw.explicit([[1 + part, 1 - part]]), pw.star([[0, 0], [1 + part, 1 - part]], 0)):
+        design = pw.optimal_design(np.array([[1.0, 1], [1, -1]]), directions)
+        assert design.converged
+        assert design.support.tolist() == [0, 1]
+    plain = pw.optimal_design(np.array([[1.0, 1], [1, -1]]), pw.explicit([[1.0, 1.0]]))
+    assert plain.support.tolist() == [0]
+
+
+def test_the_design_for_large_items_measures_their_difference():
+    problem = large()
+    for directions in (pw.pairs(problem.items), pw.star(problem.items, 1)):
+        assert pw.optimal_design(problem.probes, directions).support.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("algorithm", [pw.Sage(), pw.Rage()])
+def test_the_better_of_two_large_items_is_found(algorithm):
+    """(1, 1) alone says that the second item is ahead by 1; the rest of the difference puts it behind by 1."""
+    problem = large()
+    theta = np.array([0.5 - 2.0**31, 0.5 + 2.0**31])
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+
+        def measure(probes: Array, rng: np.random.Generator = rng) -> Array:
+            return problem.probes[probes] @ theta + rng.standard_normal(len(probes))
+
+        found = pw.identify(problem, pw.BestItem(0.01), measure=measure, algorithm=algorithm, seed=seed)
+        assert found.item == 0
+
+
+def test_specks_cost_no_measurements():
+    """A difference in the span of one probe up to rounding: the design has a trace of others, the round has not."""
+    problem = pw.Problem([[1.0, 3.0], [1.0, -1.0]], [[0.1, 0.3], [0.2, 0.6], [0.3, 0.3 * 3]])
+    directions = pw.pairs(problem.items)
+    exact = pw.optimal_design(problem.probes, directions, tol=0.01)
+    assert exact.converged
+    assert exact.support.tolist() == [0, 1]
+    assert np.flatnonzero(plan(problem, directions, tol=0.01).weights).tolist() == [0]
+    assert np.flatnonzero(plan(large(), pw.pairs(large().items), tol=0.01).weights).tolist() == [0, 1]

@@ -101,9 +101,9 @@ def solved(A: Matrix, right: Matrix) -> Matrix:
 
 def definite(A: Matrix) -> bool:
     """Whether a matrix is positive definite with 30 digits to spare."""
-    A = A.copy()
+    sizes, A = np.diag(A).copy(), A.copy()
     for i in range(len(A)):
-        if A[i, i] <= mp.mpf(10) ** -70 * max(np.diag(A)):
+        if A[i, i] <= mp.mpf(10) ** -65 * sizes[i]:
             return False
         A[i + 1 :, i + 1 :] -= A[i + 1 :, i, None] * A[i, i + 1 :] / A[i, i]
     return True
@@ -148,7 +148,7 @@ def optimum(X: Matrix, rows: Matrix, cost: Matrix, weights: Matrix) -> tuple[Any
     start = exactly(found)
     upper = min(upper, value(cost, start, state(X, rows, start)))
     lower = mp.mpf(0)
-    for light, short in ((1e-5, 1e-6), (1e-7, 1e-8), (1e-4, 1e-4)):
+    for light, short in ((1e-5, 1e-6), (1e-7, 1e-8)):
         low, high = newton(X, rows, cost, start, light, short)
         lower, upper = max(lower, low), min(upper, high)
         if upper <= lower * (1 + mp.mpf(10) ** -18):
@@ -169,7 +169,7 @@ def newton(X: Matrix, rows: Matrix, cost: Matrix, weights: Matrix, light: float,
     b = now.cross[np.ix_(S, T)] ** 2
     p = regression(np.vstack([b, exactly(np.ones((1, k))) * t]), np.append(t * cost[S], t))
     best = max(mp.mpf(0), dual(cost, p, T, now)), value(cost, w, now)
-    for _ in range(6):
+    for _ in range(4):
         cross = now.cross[np.ix_(S, T)]
         J = exactly(np.zeros((s + k + 1, s + k + 1)))
         J[:k, :s], J[:k, -1] = -(cross.T**2), mp.mpf(-1)

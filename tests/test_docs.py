@@ -88,10 +88,12 @@ def test_formulas_are_well_formed(page: Path) -> None:
         ([[1.0, 0.0], [2.0, 0.0]], [1.0, 1e-9], None, False),
         ([[1.0, 3.0], [2.0, 6.0]], [0.1, 0.3], None, True),
         ([[1.0, 3.0], [2.0, 6.0]], [0.1, 0.3000001], None, False),
-        ([[1.0, 3.0], [2.0, 6.0]], [(1e8 + 0.7) - (1e8 + 0.1), (3e8 + 2.1) - (3e8 + 0.3)], [2e8, 6e8], True),
+        ([[1.0, 3.0], [2.0, 6.0]], [(1e8 + 0.7) - (1e8 + 0.1), (3e8 + 2.1) - (3e8 + 0.3)], [2e8, 6e8], False),
+        ([[1.0, 3.0], [2.0, 6.0]], [(1e3 + 0.7) - (1e3 + 0.1), (3e3 + 2.1) - (3e3 + 0.3)], [2e3, 6e3], True),
+        ([[1.0, 1.0, 1.0], [1.0, 1.0 + 1e-10, 1.0]], [0.0, 1.0, 1e-6], None, False),
     ],
 )
-def test_cases_of_decision_6(
+def test_cases_of_decisions_6_and_13(
     probes: list[list[float]], direction: list[float], magnitude: list[float] | None, inside: bool
 ) -> None:
     magnitudes = None if magnitude is None else np.array([magnitude])

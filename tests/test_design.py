@@ -136,7 +136,8 @@ def awkward(relation, criterion, trait, seed):
         "disjoint": others,
     }[relation]
     if trait == "near ties":
-        Z = np.vstack([Z, Z * (1 + 1e-7 * rng.standard_normal((len(Z), 1)))])[:300]
+        near = 1e-7 if d <= n else 1e-2  # nearer ones are refused where features depend on each other up to rounding
+        Z = np.vstack([Z, Z * (1 + near * (1 + rng.random((len(Z), 1))))])[:300]
     if trait == "scales":
         units = 10.0 ** rng.uniform(-6, 6, d)
         X, Z = X * units, Z * units

@@ -93,7 +93,7 @@ def test_formulas_are_well_formed(page: Path) -> None:
         ([[1.0, 1.0, 1.0], [1.0, 1.0 + 1e-10, 1.0]], [0.0, 1.0, 1e-6], None, False),
     ],
 )
-def test_cases_of_decisions_6_and_13(
+def test_cases_of_decisions_6_and_17(
     probes: list[list[float]], direction: list[float], magnitude: list[float] | None, inside: bool
 ) -> None:
     magnitudes = None if magnitude is None else np.array([magnitude])

@@ -610,3 +610,16 @@ def test_errors_of_side_files_are_sentences(tmp_path: Path, monkeypatch: pytest.
     for action in (campaign.status, lambda: campaign.note("text")):
         with pytest.raises(pw.StorageUnavailable, match=r"a.campaign cannot be used now \(Input/output error\); check"):
             action()
+
+
+def test_a_commit_that_failed_is_judged_by_what_the_file_holds(tmp_path: Path) -> None:
+    path = tmp_path / "a.campaign"
+    first = pw.Campaign.create(path, pw.Problem(np.eye(2)), seed=0).records[0].line
+    with closing(sqlite3.connect(":memory:")) as other:  # what a connection believes does not count
+        storage = sqlite.File(path, held=other)
+        assert storage._stored(other, first, 1) is True
+        assert storage._stored(other, "another", 1) is False
+        assert storage._stored(other, first, 2) is False
+        path.write_bytes(b"no longer a database " * 100)
+        with pytest.raises(pw.StorageUnavailable, match="nor read now: it is not known whether record 1 is stored"):
+            storage._stored(other, first, 1)

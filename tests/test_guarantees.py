@@ -17,7 +17,7 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 import probewise as pw
-from probewise.adequacy import ALARM, WARNING, _effect, _inflated, _judged, _matters, check_adequacy
+from probewise.adequacy import ALARM, WARNING, _effect, _inflated, _judged, _matters, _Risk, _Sums, check_adequacy
 from probewise.algorithms import ALGORITHMS
 from probewise.algorithms.alba import ALBA
 from probewise.algorithms.base import Standing
@@ -905,3 +905,34 @@ def test_noise_without_a_bound_leaves_only_what_needs_none() -> None:
 def test_a_round_is_finished_by_the_batch_after_which_it_counts() -> None:
     rounds = Finished(Pooled(), (0, 1, 1, 2))
     assert [rounds.batch(number) for number in (0, 1)] == [1, 3]
+
+
+@pytest.mark.parametrize("leader", [0, 1, 2])
+def test_what_a_misfit_of_probes_does_to_items_that_are_probes(leader: int) -> None:
+    """The lead is off by Σ a_i f_i - f_z + f_z', with one f where item and probe are the same."""
+    probes, counts = np.array([[1.0, 0.0], [0.3, 1.0], [-1.0, 0.7], [0.5, -0.8]]), np.array([4, 7, 3, 5])
+    sigma, items = np.array([0.6, 1.7, 0.9, 1.2]), np.array([[1.0, 0.0], [0.5, -0.8], [2.0, 2.0]])
+    problem = pw.Problem(probes, items, sigma=sigma)
+    sums = _Sums.of(problem, [told(counts, [1.0, 2.0, 3.0, 4.0], np.full(4, 2.0))], sigma)
+    weight, misfit = counts / sigma**2, 0.35
+    inverse = np.linalg.inv((probes.T * weight) @ probes)
+    twins = {0: 0, 1: 3, 2: 4}  # the last item is no probe: its misfit is its own
+    for rival in {0, 1, 2} - {leader}:
+        pull = np.append(weight * (probes @ inverse @ (items[leader] - items[rival])), [0.0, 0.0])
+        pull[twins[leader]] -= 1.0
+        pull[twins[rival]] += 1.0
+        change = misfit * float(np.linalg.norm(pull))
+        lead = float((items[leader] - items[rival]) @ sums.estimate.theta) + EPSILON
+        pair = pw.Problem(probes, items[[leader, rival]], sigma=sigma)
+        found = _Risk.of(pair, pw.BestItem(DELTA, EPSILON), sums, misfit, 0)
+        assert (found.lead, found.change) == (pytest.approx(lead), pytest.approx(change))
+        assert (found.items.size == 1) is (lead < 2 * change)
+
+
+def test_albas_probes_suffice_for_what_is_estimated() -> None:
+    """The span of both items holds one probe: enough for their difference, not for each of them."""
+    probes = np.vstack([np.eye(3), [[0.0, 1.0, -1.0]]])
+    problem = pw.Problem(probes, [[1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [5.0, -3.0, 2.0]])
+    supports = {kind: ALBA(kind, norm_bound=2.0)._draw(problem, np.array([0, 1])).support for kind in ("y", "x")}
+    assert supports["y"].tolist() == [3]
+    assert np.linalg.matrix_rank(probes[supports["x"]]) == 3

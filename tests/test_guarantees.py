@@ -37,6 +37,7 @@ from probewise.confidence import (
     ReplicateBound,
     SelfNormalised,
     StarUnion,
+    Threshold,
     TrackAndStop,
     TrackAndStopHeuristic,
     log_evidence,
@@ -936,3 +937,27 @@ def test_albas_probes_suffice_for_what_is_estimated() -> None:
     supports = {kind: ALBA(kind, norm_bound=2.0)._draw(problem, np.array([0, 1])).support for kind in ("y", "x")}
     assert supports["y"].tolist() == [3]
     assert np.linalg.matrix_rank(probes[supports["x"]]) == 3
+
+
+def test_lingape_tells_its_threshold_what_is_so_and_waits_while_that_says_nothing() -> None:
+    heard: list[Evidence] = []
+
+    class Listening(Threshold):
+        name, proven, data, estimator, reference = "listening", False, "adaptive", "any", "this test"
+
+        def beta(self, evidence: Evidence) -> float:
+            heard.append(evidence)
+            return math.inf
+
+    problem = pw.Problem(np.eye(2), [[1, 0], [0, 1], [0.2, 0.1]], sigma=SIGMA)
+    algorithm, goal = pw.LinGapE(norm_bound=2.5, penalty=0.4, threshold=Listening()), pw.BestItem(DELTA, EPSILON)
+    state = algorithm.tell(problem, goal, algorithm.init(problem, goal), told(COUNTS, [0.5, 1.4]))
+    (shown,) = heard
+    assert (shown.delta, shown.check, shown.rivals, shown.items) == (DELTA, 80, 2, 3)
+    assert (shown.measurements, shown.dimension, shown.penalty, shown.norm_bound) == (80, 2, 0.4, 2.5)
+    assert shown.largest_probe == pytest.approx(1 / 0.6)
+    assert shown.logdet == pytest.approx(math.log(math.prod(1 + COUNTS / SIGMA**2 / 0.4)))
+    assert (state.leader, state.bound) == (1, math.inf)
+    errors = [(y**2 / (0.4 + COUNTS / SIGMA**2)).sum() for y in problem.items - problem.items[1]]
+    assert state.rival == int(np.argmax(errors))
+    assert algorithm.answer(problem, goal, state) is None

@@ -58,6 +58,7 @@ def test_a_digest_that_was_kept_tells_what_the_file_cannot(name: str, tmp_path: 
     assert (
         "is of record 2: up to there nothing is missing or changed, and the 3 after it came later" in earlier.sentence
     )
+    assert "and the one after it came later" in verify(path, digests[3]).sentence
     cut(path, 3)
     assert len(pw.Campaign.open(path).records) == 3  # the file alone tells nothing
     assert verify(path).digest == digests[2]

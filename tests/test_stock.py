@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import probewise as pw
+from probewise.measurements import Measurements
 
 
 def test_stock_is_whole_numbers_or_no_limit():
@@ -37,3 +38,20 @@ def test_sigma_may_be_unknown():
     assert pw.Problem(np.eye(2)).sigma_known
     with pytest.raises(pw.InvalidProblem, match="sigma must hold numbers only"):
         pw.Problem(np.eye(2), sigma="unknwn")
+
+
+def test_more_measurements_than_were_in_stock_leave_nothing_to_take_back():
+    """A laboratory may have measured more than it said there was."""
+    problem, goal, algorithm = pw.Problem(np.eye(3), stock=[1, 9, 9]), pw.BestItem(), pw.Sage()
+    state = algorithm.tell(
+        problem, goal, algorithm.init(problem, goal), Measurements(np.array([4, 1, 1]), *np.zeros((2, 3)))
+    )
+    with pytest.raises(pw.OutOfStock, match="too little is left of probes '0'"):
+        algorithm.ask(problem, goal, state, np.random.default_rng(0))
+    wide = pw.Problem(np.vstack([np.eye(3), np.eye(3)]), np.eye(3), stock=[1, 9, 9, 9, 9, 9])
+    told = Measurements(np.array([4, 1, 1, 0, 0, 0]), *np.zeros((2, 6)))
+    counts = algorithm.ask(
+        wide, goal, algorithm.tell(wide, goal, algorithm.init(wide, goal), told), np.random.default_rng(0)
+    )
+    assert (counts >= 0).all()
+    assert counts[0] == 0

@@ -110,7 +110,7 @@ def allocated(
     What a probe has no room for goes to the others, by the best design among them; fewer than ``n``, or none at all,
     where these cannot determine the directions. Where there is room, ``replicates`` at a time. ``start``: see ``plan``.
     """
-    counts = np.zeros(problem.n_probes, dtype=np.int64)
+    counts, room = np.zeros(problem.n_probes, dtype=np.int64), np.maximum(room, 0)
     while (left := n - int(counts.sum())) > 0 and (free := counts < room).any():
         try:
             weights = plan(problem, directions, tol=tol, among=free, start=start).weights

@@ -80,7 +80,7 @@ class Sage(Algorithm[Knowledge]):
 
     def ask(self, problem: Problem, goal: BestItem, state: Knowledge, rng: np.random.Generator) -> Counts:
         """A round by the design for what is least known, of a size that batches within the limits can make up."""
-        room, replicates = problem.stock - state.data.count, 1 if problem.sigma_known else 2
+        room, replicates = np.maximum(problem.stock - state.data.count, 0), 1 if problem.sigma_known else 2
         directions, size = self._directions(problem, goal, state), self._size(state.data.n, state.prior)
         counts = allocated(problem, directions, size, room, tol=self.tol, replicates=replicates, start=state.last)
         counts = self.limits.filled(counts, room)

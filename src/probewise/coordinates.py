@@ -130,5 +130,16 @@ def coordinates(probes: Array) -> Coordinates:
     return Coordinates(transform, left[:, :rank] * np.sqrt(n), scale, basis, seen, size, probes)
 
 
+def unscaled(space: Coordinates, probes: Array) -> Coordinates:
+    """Coordinates of ``probes`` (n, d) whose rows ``space`` has scaled, to judge spans without the rounding of that.
+
+    Where the scaled rows have another rank as far as doubles can tell, what they lack counts: then ``space`` itself.
+    """
+    if space.rank == space.scale.size:
+        return space
+    plain = coordinates(probes)
+    return plain if plain.rank == space.rank else space
+
+
 _REFINEMENTS = 20
 """Steps at most, each of which gains the digits that the condition of the probes leaves: one or two are usual."""

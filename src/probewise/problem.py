@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from probewise.arithmetic import rank_and_members
-from probewise.coordinates import FORGIVEN, Array, Coordinates, coordinates
+from probewise.coordinates import FORGIVEN, Array, Coordinates, coordinates, unscaled
 from probewise.errors import InvalidProblem
 from probewise.tables import Labelled, TableLike, duplicated, labelled, named, numeric
 
@@ -237,7 +237,7 @@ def _check_identifiable(problem: Problem) -> None:
         return
     if problem.coordinates.rank == 0:
         raise InvalidProblem("every probe is zero, so no two items can be compared; add a probe that is not zero.")
-    span = coordinates(problem.probes)
+    span = unscaled(problem.coordinates, problem.probes)
     lost = _lost(problem, span)
     size = np.abs(lost).max(axis=0)
     lacking = size > 0

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from probewise.arithmetic import UNIT, difference, image, rank_and_members
-from probewise.coordinates import Array, Coordinates, coordinates
+from probewise.coordinates import Array, Coordinates, coordinates, unscaled
 from probewise.design.farthest import Labels, centred, far_pairs, farthest_from, square_norms
 from probewise.errors import InvalidDesign
 
@@ -324,7 +324,7 @@ def largest_variance(probes: Array, weights: Array, directions: Directions) -> f
     if support.size == 0:
         return float("inf")
     measured = coordinates(probes[support] * np.sqrt(weights[support, None]))
-    if measured.rank < probes.shape[1] and not contains(coordinates(probes[support]), directions):
+    if not contains(unscaled(measured, probes[support]), directions):
         return float("inf")
     # in these coordinates A(w) is the number of support points times the identity
     return directions.mapped(measured.transform).largest()[1] / support.size

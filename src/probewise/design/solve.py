@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import qr
 
-from probewise.coordinates import Array, Coordinates, coordinates
+from probewise.coordinates import Array, Coordinates, coordinates, unscaled
 from probewise.design import working_set
 from probewise.design.certificate import Certificate, Frame, framed, lower_in, value_of
 from probewise.design.criterion import Directions, Pairs, as_matrix, contains
@@ -208,7 +208,7 @@ def _check_directions(space: Coordinates, X: Array, directions: Directions) -> N
         raise InvalidDesign(
             f"directions must be of a size like the probes', got {ratio:.0e} times it; change the units."
         )
-    if space.rank < space.scale.size and not contains(space := coordinates(X), directions):
+    if not contains(space := unscaled(space, X), directions):
         lost = space.lost(generators, directions.magnitudes)
         row = int(np.argmax(np.abs(lost).max(axis=1)))
         columns = np.flatnonzero(np.abs(lost[row]) > 1e-3 * np.abs(lost[row]).max())

@@ -53,6 +53,7 @@ SLOW = (
     "server",
     "errors_are_r",
     "while_others_write",
+    "kill_while_writing",
 )
 """Parts of names of tests that take long and find what others find sooner."""
 LONGEST = 900.0

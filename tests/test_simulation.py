@@ -166,6 +166,7 @@ def test_all_that_a_run_depends_on_is_in_its_provenance() -> None:
         pw.Problem(np.eye(2), sigma="unknown"),
         pw.Problem(np.eye(2), cost=[1, 2]),
         pw.Problem(np.eye(2), stock=[10**6, 10**6]),
+        pw.Problem(np.eye(2), stock=[10**6, None]),
     ]
     digests = {about(problem)["problem"] for problem in others}
     assert len(digests - {plain["problem"]}) == len(others)

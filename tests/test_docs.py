@@ -1,20 +1,30 @@
-"""Every python block of docs/*.md is run, page by page, and must print the text block that follows it, if any."""
+"""Every python block of docs/ is run, page by page, and must print the text block that follows it, if any.
+
+On the how-to pages every block is run, in order and in an empty folder: also ``sh`` (must succeed), ``console`` (must
+print what is shown) and ``{code-block} text`` with a caption (a file that is written).
+"""
 
 from __future__ import annotations
 
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import probewise as pw
+from probewise.cli import main
 from probewise.coordinates import coordinates
 
 DOCS = Path(__file__).parents[1] / "docs"
 BLOCK = re.compile(r"^```python\n(?P<code>.*?)^```$(?:\n+```text\n(?P<output>.*?)^```$)?", flags=re.M | re.S)
 NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]\d+)?")
 PAGES = [page for page in sorted(DOCS.glob("*.md")) if BLOCK.search(page.read_text())]
+HOWTO = sorted(page for page in DOCS.glob("howto/*.md") if page.stem != "index")
+FENCE = re.compile(r"^```(?P<kind>.*)\n(?::caption: (?P<caption>\S+)\n\n)?(?P<body>(?:(?!```).*\n)*)```$", flags=re.M)
+COMMAND = re.compile(r"^\$ (.+)\n((?:(?!\$ ).*\n)*)", flags=re.M)
 
 
 def unit(number: str) -> float:
@@ -34,7 +44,10 @@ def disagreement(printed: str, said: str) -> str | None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_pages_print_what_they_say(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_pages_print_what_they_say(
+    page: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     text, namespace = page.read_text(), {"__name__": "__main__"}
     for block in BLOCK.finditer(text):
         line = text[: block.start("code")].count("\n")
@@ -44,7 +57,91 @@ def test_pages_print_what_they_say(page: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_pages_with_examples_are_found() -> None:
-    assert {"theory.md", "criteria.md"} <= {page.name for page in PAGES}
+    assert {"theory.md", "criteria.md", "tutorial.md"} <= {page.name for page in PAGES}
+    assert len(HOWTO) >= 8
+
+
+def printed(line: str) -> str:
+    """What a command prints, both streams together."""
+    program, *arguments = shlex.split(line)
+    assert program == "probewise"
+    result = CliRunner().invoke(main, arguments, prog_name="probewise")
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    return f"{result.output.rstrip()}\n"
+
+
+def succeed(line: str) -> None:
+    """Run a command that must do what it was asked for."""
+    result = CliRunner().invoke(main, shlex.split(line)[1:], prog_name="probewise")
+    assert result.exit_code == 0, result.output
+
+
+@pytest.mark.parametrize("page", HOWTO, ids=lambda page: page.stem)
+def test_howto_pages_do_what_they_say(
+    page: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text, namespace, last = page.read_text(), {"__name__": "__main__"}, ""
+    for block in FENCE.finditer(text):
+        kind, body = block["kind"], block["body"]
+        if kind == "python":
+            line = text[: block.start("body")].count("\n")
+            exec(compile("\n" * line + body, str(page), "exec", dont_inherit=True), namespace)
+            last = capsys.readouterr().out
+        elif kind == "text":
+            assert (difference := disagreement(last, body)) is None, difference
+        elif kind == "sh":
+            for line in body.replace("\\\n", "").splitlines():
+                succeed(line)
+        elif kind == "console":
+            for line, said in COMMAND.findall(body):
+                assert (difference := disagreement(printed(line), f"{said.rstrip()}\n")) is None, difference
+        elif kind == "{code-block} text":
+            (tmp_path / block["caption"]).write_text(body)
+        else:
+            raise AssertionError(f"{page.name}: a block of the kind {kind!r} is run by nobody.")
+
+
+@pytest.mark.parametrize("page", HOWTO, ids=lambda page: page.stem)
+def test_no_block_of_a_howto_page_is_overlooked(page: Path) -> None:
+    text = page.read_text()
+    assert len(FENCE.findall(text)) * 2 == len(re.findall(r"^ *(?:```|~~~|:::)", text, flags=re.M)) > 0
+    for block in FENCE.finditer(text):
+        assert block["kind"] != "console" or COMMAND.sub("", block["body"]) == ""
+
+
+def test_the_quick_start_is_that_of_the_readme() -> None:
+    """What the page includes lies between headings that the README has, in this order."""
+    limits = re.findall(r'^:(?:start-after|end-before): "(.+)"$', (DOCS / "quick-start.md").read_text(), flags=re.M)
+    lines = (DOCS.parent / "README.md").read_text().splitlines()
+    places = [lines.index(limit) for limit in limits]
+    assert len(places) == 4
+    assert places == sorted(places)
+
+
+def test_every_page_has_its_place_in_a_group() -> None:
+    """Every page stands in exactly one table of contents, each of the groups of the first page has a caption."""
+    index = (DOCS / "index.md").read_text()
+    assert re.findall(r"^:caption: (.+)$", index, flags=re.M) == [
+        "Start",
+        "How-to",
+        "Explanation",
+        "Reference",
+        "Project",
+    ]
+    pages = {
+        page.relative_to(DOCS).with_suffix("").as_posix() for page in DOCS.glob("**/*.md") if "_build" not in page.parts
+    }
+    listed: list[str] = []
+    for page in sorted(pages):
+        folder = (DOCS / page).parent
+        for tree in re.findall(r"^```\{toctree\}\n(.*?)^```$", (DOCS / f"{page}.md").read_text(), flags=re.M | re.S):
+            names = [line for line in tree.splitlines() if line and not line.startswith(":")]
+            assert all("*" not in name or name == "0*" for name in names)
+            for name in names:
+                found = folder.glob(f"{name}.md")
+                listed += [each.relative_to(DOCS).with_suffix("").as_posix() for each in found]
+    assert sorted(listed) == sorted(pages - {"index"})
 
 
 @pytest.mark.parametrize(
@@ -64,8 +161,9 @@ def test_the_comparison_can_fail(printed: str, said: str, same: bool) -> None:
     assert (disagreement(printed, said) is None) is same
 
 
-def test_every_public_name_is_on_the_page_of_the_library() -> None:
-    documented = set(re.findall(r"^\.\. auto\w+:: probewise\.([\w.]+)$", (DOCS / "api.md").read_text(), flags=re.M))
+def test_every_public_name_is_on_a_page_of_the_reference() -> None:
+    text = "".join(page.read_text() for page in sorted(DOCS.glob("reference/*.md")))
+    documented = set(re.findall(r"^\.\. auto\w+:: probewise\.([\w.]+)$", text, flags=re.M))
     home = {name: module for name, module in pw._WHERE.items() if module not in documented}
     assert set(pw._MODULES) <= documented
     assert set(home) <= documented

@@ -28,7 +28,8 @@ from typing import Any
 import numpy as np
 
 import probewise as pw
-from probewise.campaign import Campaign, lines, sqlite
+from probewise.campaign import Campaign
+from probewise.campaign.journal import lines, sqlite
 
 ENDINGS = (".jsonl", ".campaign")
 """Endings of the storages that are attacked."""

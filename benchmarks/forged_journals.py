@@ -29,7 +29,7 @@ import numpy as np
 
 import probewise as pw
 from probewise.campaign import Campaign
-from probewise.campaign.records import KINDS
+from probewise.campaign.journal.records import KINDS
 from probewise.campaign.verify import verify
 
 ENDINGS = (".jsonl", ".campaign")

@@ -25,7 +25,8 @@ from typing import NamedTuple
 import numpy as np
 
 import probewise as pw
-from probewise.campaign import Campaign, sides
+from probewise.campaign import Campaign
+from probewise.campaign.journal import sides
 
 KILL = 1
 """What happens at the call: see faults.c."""

@@ -12,7 +12,7 @@ import probewise as pw
 from probewise import adequacy
 from probewise.adequacy import ALARM, NOISE_SCALES, SHIFT_SCALES, Adequacy, check_adequacy
 from probewise.campaign import Memory
-from probewise.campaign.appraisal import scrutinised
+from probewise.campaign.findings.appraisal import scrutinised
 from probewise.coordinates import Array
 from probewise.measurements import Measurements
 

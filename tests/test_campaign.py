@@ -18,8 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import probewise as pw
-from probewise.campaign import KINDS, Memory, Record, Sheet, records
-from probewise.campaign.sheet import place_of, row_id
+from probewise.campaign import KINDS, Memory, Record, Sheet
+from probewise.campaign.journal import records
+from probewise.campaign.state.sheet import place_of, row_id
 from probewise.design import digest
 
 ROOT = Path(__file__).parents[1]

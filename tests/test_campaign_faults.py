@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 import probewise as pw
-from probewise.campaign import Memory, Record, bodies
+from probewise.campaign import Memory, Record
+from probewise.campaign.journal import bodies
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 

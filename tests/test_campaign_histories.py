@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 
 import probewise as pw
 from probewise.campaign import Memory, Storage, storage_at
-from probewise.campaign.sheet import OPEN, RECORDED, VOIDED, row_id
+from probewise.campaign.state.sheet import OPEN, RECORDED, VOIDED, row_id
 from probewise.design import digest, remembering
 from probewise.errors import OutOfStock
 from probewise.measurements import Measurements

@@ -18,8 +18,9 @@ import numpy as np
 import pytest
 
 import probewise as pw
-from probewise.campaign import Memory, lines
-from probewise.campaign.lines import Lines
+from probewise.campaign import Memory
+from probewise.campaign.journal import lines
+from probewise.campaign.journal.lines import Lines
 
 PROBLEM = pw.Problem(np.eye(2), probe_names=["a", "b"])
 

@@ -20,14 +20,14 @@ from click.testing import CliRunner
 
 import probewise as pw
 from probewise.campaign import storage_at
-from probewise.campaign.addresses import Address
+from probewise.campaign.journal.addresses import Address
 from probewise.cli import main
 
 psycopg = pytest.importorskip("psycopg")
 
 from _postgres import Postgres  # noqa: E402
 
-from probewise.campaign import postgresql  # noqa: E402
+from probewise.campaign.journal import postgresql  # noqa: E402
 
 PROBLEM = pw.Problem(np.eye(2), probe_names=["a", "b"])
 
@@ -404,6 +404,6 @@ def test_no_password_is_printed_anywhere(own: Postgres, tmp_path: Path, monkeypa
 
 def test_no_driver_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    monkeypatch.delitem(sys.modules, "probewise.campaign.postgresql")
+    monkeypatch.delitem(sys.modules, "probewise.campaign.journal.postgresql")
     with pytest.raises(pw.MissingExtra, match=r"needs psycopg; install probewise\[postgresql\]"):
         storage_at("postgresql://lab@server/db")

@@ -21,7 +21,8 @@ import numpy as np
 import pytest
 
 import probewise as pw
-from probewise.campaign import Record, sides, sqlite
+from probewise.campaign import Record
+from probewise.campaign.journal import sides, sqlite
 
 DATA = Path(__file__).parent / "data"
 SOURCES = Path(pw.__file__).parents[1]

@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 import probewise as pw
-from probewise.campaign import Memory, Storage, lines, sqlite, storage_at, tables
-from probewise.campaign import storage as base
+from probewise.campaign import Memory, Storage, storage_at
+from probewise.campaign.journal import lines, sqlite, tables
+from probewise.campaign.journal import storage as base
 from probewise.testing import check_storage
 
 DATA = Path(__file__).parent / "data"

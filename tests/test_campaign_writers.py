@@ -11,7 +11,7 @@ import pytest
 from campaign_writers import run
 
 import probewise as pw
-from probewise.campaign import sqlite
+from probewise.campaign.journal import sqlite
 
 KINDS = ("sqlite", "lines", "postgresql")
 
@@ -40,7 +40,7 @@ def test_writers_queue_instead_of_coming_too_late(
     if kind == "sqlite":
         module: Any = sqlite
     else:
-        from probewise.campaign import postgresql
+        from probewise.campaign.journal import postgresql
 
         module = postgresql
     conflict = module.conflict

@@ -20,7 +20,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import probewise as pw
-from probewise.campaign import sqlite
+from probewise.campaign.journal import sqlite
 from probewise.cli import main
 from probewise.data import example_path
 

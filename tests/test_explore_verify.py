@@ -9,7 +9,7 @@ import pytest
 
 import probewise as pw
 from probewise.algorithms.explore_verify import ExploreVerify
-from probewise.algorithms.g_static import GStatic
+from probewise.algorithms.static.g_static import GStatic
 from probewise.run import loop
 
 TWO = pw.Problem(np.eye(2))

@@ -22,11 +22,11 @@ from probewise.algorithms import ALGORITHMS
 from probewise.algorithms.alba import ALBA
 from probewise.algorithms.base import Standing
 from probewise.algorithms.explore_verify import ExploreVerify, _compared
-from probewise.algorithms.growing import Growing, surely_ahead
 from probewise.algorithms.planning import plan
 from probewise.algorithms.rage import Rage
+from probewise.algorithms.static.growing import Growing, surely_ahead
 from probewise.algorithms.xy_adaptive import XYAdaptive
-from probewise.campaign.numbers import Finished, lead_by_round, noise_scale, numbers
+from probewise.campaign.findings.numbers import Finished, lead_by_round, noise_scale, numbers
 from probewise.confidence import (
     Evidence,
     ExplicitRidge,

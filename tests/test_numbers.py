@@ -8,8 +8,8 @@ import pytest
 import probewise as pw
 from probewise.algorithms.base import Standing
 from probewise.campaign import Campaign, Memory
-from probewise.campaign.appraisal import appraised, finished, scrutinised
-from probewise.campaign.numbers import SCALE, Finished, Numbers, figures, lead_by_round, noise_scale, numbers
+from probewise.campaign.findings.appraisal import appraised, finished, scrutinised
+from probewise.campaign.findings.numbers import SCALE, Finished, Numbers, figures, lead_by_round, noise_scale, numbers
 from probewise.confidence import mixture_width, noise_bound
 from probewise.measurements import Measurements
 

@@ -15,9 +15,10 @@ import pytest
 
 import probewise as pw
 from probewise.campaign import KINDS, Campaign, Memory, Record, Storage
-from probewise.campaign.chronicle import TOLD
-from probewise.campaign.page import number, table, tag
-from probewise.campaign.report import report
+from probewise.campaign.report.chronicle import TOLD
+from probewise.campaign.report.page import number, table, tag
+from probewise.campaign.report.view import view
+from probewise.campaign.report.write import report as written
 from probewise.confidence import LogLog
 
 VOID = {"meta"}
@@ -55,6 +56,10 @@ class Page(HTMLParser):
 
     def of(self, tag: str) -> list[str]:
         return self.texts.get(tag, [])
+
+
+def report(lab: Campaign) -> str:
+    return written(view(lab._store.name, lab.ledger, lab.trail, lab.status(), lab.records))
 
 
 def campaign(

@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import quad
 
 import probewise as pw
-from probewise.algorithms.sage import coarse
+from probewise.algorithms.sage.sage import coarse
 from probewise.confidence import log_evidence, log_wealth
 from probewise.design import remembering, working_set
 from probewise.run import loop

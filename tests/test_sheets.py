@@ -21,7 +21,7 @@ from click.testing import CliRunner, Result
 
 import probewise as pw
 from probewise.campaign import Ledger, Memory, Record, Rows
-from probewise.campaign.plan import LARGEST, Plan
+from probewise.campaign.state.plan import LARGEST, Plan
 from probewise.cells import UNSEEN
 from probewise.cli import main
 from probewise.files import new_file

@@ -9,7 +9,7 @@ import pytest
 
 import probewise as pw
 from probewise.algorithms import GStatic, Uniform, XYOracle, XYStatic
-from probewise.algorithms.growing import Growing, evidence
+from probewise.algorithms.static.growing import Growing, evidence
 from probewise.confidence import Data, Estimator, Evidence, LogLog, SelfNormalised, Threshold, TrackAndStop
 from probewise.design import largest_variance
 from probewise.simulation import LinearEnvironment

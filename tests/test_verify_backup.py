@@ -18,7 +18,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 import probewise as pw
-from probewise.campaign import backup, lines, sqlite, storage_at, verify
+from probewise.campaign import backup, storage_at, verify
+from probewise.campaign.journal import lines, sqlite
 from probewise.cli import main
 
 PROBLEM = pw.Problem(np.eye(2), probe_names=["a", "b"])

@@ -7,14 +7,12 @@ from typing import Any
 from probewise.algorithms.alba import ALBA
 from probewise.algorithms.base import Algorithm, Forecast
 from probewise.algorithms.explore_verify import ExploreVerify
-from probewise.algorithms.g_static import GStatic
 from probewise.algorithms.lingape import LinGapE
 from probewise.algorithms.rage import Rage
 from probewise.algorithms.sage import Sage
+from probewise.algorithms.static import GStatic, XYOracle, XYStatic
 from probewise.algorithms.uniform import Uniform
 from probewise.algorithms.xy_adaptive import XYAdaptive
-from probewise.algorithms.xy_oracle import XYOracle
-from probewise.algorithms.xy_static import XYStatic
 
 ALGORITHMS: dict[str, type[Algorithm[Any]]] = {
     "alba": ALBA,

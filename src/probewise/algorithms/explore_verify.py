@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probewise.algorithms.base import Algorithm, Counts, Standing
-from probewise.algorithms.g_static import GStatic
 from probewise.algorithms.planning import plan
 from probewise.algorithms.rage import Rage
+from probewise.algorithms.static import GStatic
 from probewise.confidence import spent
 from probewise.coordinates import Array
 from probewise.design import star

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from probewise.algorithms.base import Algorithm, Counts, Standing
-from probewise.algorithms.growing import Growing, checked, grown
+from probewise.algorithms.static.growing import Growing, checked, grown
 from probewise.confidence import StarUnion, Threshold, require
 from probewise.errors import InvalidAlgorithm
 from probewise.goal import BestItem

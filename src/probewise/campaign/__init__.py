@@ -1,15 +1,16 @@
 """Campaigns: measurements that take days, kept in a journal that survives the life of a laboratory."""
 
-from probewise.campaign.backup import backup
 from probewise.campaign.campaign import Campaign
-from probewise.campaign.ledger import Ledger
-from probewise.campaign.records import KINDS, Record
-from probewise.campaign.replay import Trail, replay
-from probewise.campaign.rows import Rows
-from probewise.campaign.sheet import Sheet
-from probewise.campaign.status import ItemStatus, Status
-from probewise.campaign.storage import Memory, Storage, storage_at
-from probewise.campaign.told import Told
+from probewise.campaign.exchange.rows import Rows
+from probewise.campaign.exchange.told import Told
+from probewise.campaign.findings.status import ItemStatus, Status
+from probewise.campaign.journal.backup import backup
+from probewise.campaign.journal.places import storage_at
+from probewise.campaign.journal.records import KINDS, Record
+from probewise.campaign.journal.storage import Memory, Storage
+from probewise.campaign.state.ledger import Ledger
+from probewise.campaign.state.replay import Trail, replay
+from probewise.campaign.state.sheet import Sheet
 from probewise.campaign.verify import Verdict, verify
 
 __all__ = [

@@ -13,20 +13,22 @@ from typing import Any
 import numpy as np
 
 from probewise.algorithms import Algorithm, Sage
-from probewise.campaign import entry, journal
-from probewise.campaign.bodies import STOCK
-from probewise.campaign.charter import Charter, limits
-from probewise.campaign.ledger import Ledger, stocked
-from probewise.campaign.lines import Lines
-from probewise.campaign.news import Stand, news, what_changed
-from probewise.campaign.plan import MAX_ROUND, Plan, check_size, largest
-from probewise.campaign.records import Record
-from probewise.campaign.replay import Trail, replay
-from probewise.campaign.rows import Rows, all_rows, no_rows, open_rows, own_columns
-from probewise.campaign.sheet import OPEN, VOIDED, Place, row_id
-from probewise.campaign.status import Status, status
-from probewise.campaign.storage import Storage, storage_at
-from probewise.campaign.told import Proposal, Told, recorded, unplanned
+from probewise.campaign.exchange import entry
+from probewise.campaign.exchange.rows import Rows, all_rows, no_rows, open_rows, own_columns
+from probewise.campaign.exchange.told import Proposal, Told, recorded, unplanned
+from probewise.campaign.findings.news import Stand, news, what_changed
+from probewise.campaign.findings.status import Status, status
+from probewise.campaign.journal import chain
+from probewise.campaign.journal.bodies import STOCK
+from probewise.campaign.journal.lines import Lines
+from probewise.campaign.journal.places import storage_at
+from probewise.campaign.journal.records import Record
+from probewise.campaign.journal.storage import Storage
+from probewise.campaign.state.charter import Charter, limits
+from probewise.campaign.state.ledger import Ledger, stocked
+from probewise.campaign.state.plan import MAX_ROUND, Plan, check_size, largest
+from probewise.campaign.state.replay import Trail, replay
+from probewise.campaign.state.sheet import OPEN, VOIDED, Place, row_id
 from probewise.cells import visible
 from probewise.errors import InvalidCampaign, InvalidRows, StorageConflict, StorageUnavailable
 from probewise.estimate import least_squares
@@ -89,7 +91,7 @@ class Campaign:
         )
         first = Record.new("created", charter.to_json(), author=author or _user(), after=None)
         try:
-            journal.write(store, first)
+            chain.write(store, first)
         except StorageConflict:
             raise InvalidCampaign(f"{store.name} holds a campaign already; open it, or choose another name.") from None
         return cls(store, first, author=author)
@@ -98,7 +100,7 @@ class Campaign:
     def open(cls, path: str | Path | Storage, *, author: str | None = None) -> Campaign:
         """Go on with a campaign; its records are read and checked against their digests."""
         store = storage_at(path)
-        records = journal.unread(store, None)
+        records = chain.unread(store, None)
         first = next(records, None)
         if first is None:
             raise InvalidCampaign(f"there is no campaign in {store.name}; create one, or check the name.")
@@ -112,7 +114,7 @@ class Campaign:
     @property
     def ledger(self) -> Ledger:
         """All that the records say, after reading what others have written."""
-        self._take(journal.unread(self._store, self._ledger.last))
+        self._take(chain.unread(self._store, self._ledger.last))
         return self._ledger
 
     @property
@@ -260,9 +262,11 @@ class Campaign:
 
     def report(self, path: str | Path) -> None:
         """Write one HTML file with the decision, the evidence and every record."""
-        from probewise.campaign.report import write
+        from probewise.campaign.report.view import view
+        from probewise.campaign.report.write import write
 
-        write(self, path)
+        trail = self.trail
+        write(view(self._store.name, self._ledger, trail, status(self._ledger, trail), tuple(self._records)), path)
 
     def export(self, path: str | Path) -> None:
         """Write every row with its outcome and state (.csv), or the journal (.jsonl, which opens as a campaign)."""
@@ -287,7 +291,7 @@ class Campaign:
             if proposal is None:
                 return False
             with self._store.writing() as alone:
-                self._take(journal.unread(alone, ledger.last))
+                self._take(chain.unread(alone, ledger.last))
                 if self._ledger is not ledger:
                     ledger = self._ledger
                     proposal = propose(ledger)
@@ -296,7 +300,7 @@ class Campaign:
                 record = Record.new(*proposal, author=self._author, after=ledger.last)
                 ledger.after(record)  # what cannot be read back is not written
                 try:
-                    journal.write(alone, record)
+                    chain.write(alone, record)
                 except StorageConflict:
                     continue
                 self._take([record])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from probewise.campaign.campaign import Campaign
-from probewise.campaign.storage import Storage
+from probewise.campaign.journal.storage import Storage
 from probewise.errors import InvalidCampaign
 
 _SHORTEST = 10

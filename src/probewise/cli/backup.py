@@ -25,7 +25,7 @@ def command(path: str, to: Path, as_json: bool) -> None:
     Example
       probewise backup coupling.campaign coupling-monday.campaign
     """
-    from probewise.campaign.backup import backup
+    from probewise.campaign.journal.backup import backup
 
     check_place(path)
     with output.working("Copying", quiet=as_json):

@@ -17,7 +17,7 @@ from probewise.cli.inputs import INTEGER, NUMBER, SEED, Source, json_option, tab
 
 if TYPE_CHECKING:
     from probewise.campaign import Campaign, Storage
-    from probewise.campaign.prospect import Prospect
+    from probewise.campaign.findings.prospect import Prospect
 
 TABLES = frozenset({".csv", ".tsv", ".txt", ".xlsx", ".xls", ".ods", ".parquet", ".pq", ".html", ".json"})
 """Endings that promise something else than a campaign."""
@@ -83,7 +83,7 @@ def command(
       probewise new coupling.campaign --probes probes.csv --items items.csv --sigma 3 --max-batch 96
     """
     from probewise.campaign import Memory
-    from probewise.campaign.prospect import prospects, remarks
+    from probewise.campaign.findings.prospect import prospects, remarks
 
     store = _free(path)
     limits = {"max_batch": max_batch, "min_batch": min_batch, "max_replicates": max_replicates}

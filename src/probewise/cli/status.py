@@ -108,7 +108,7 @@ def _ranking(campaign: Campaign, standing: Status, most: int) -> None:
 
 
 def _estimate(item: ItemStatus) -> str:
-    from probewise.campaign.numbers import figures
+    from probewise.campaign.findings.numbers import figures
 
     if item.estimate is None:
         return "unknown"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from probewise.algorithms.base import Algorithm
-from probewise.algorithms.lingape import Comparison, LinGapE
-from probewise.algorithms.shares import shares
+from probewise.algorithms.lingape.lingape import Comparison, LinGapE
+from probewise.algorithms.lingape.shares import shares
 from probewise.confidence import SelfNormalised, TrackAndStop
 from probewise.coordinates import Array
 from probewise.errors import InvalidAlgorithm, MissingExtra

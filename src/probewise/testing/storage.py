@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 
-from probewise.campaign.storage import Storage
+from probewise.campaign.journal.storage import Storage
 from probewise.errors import ProbewiseError, StorageConflict
 
 Open = Callable[[], Storage]

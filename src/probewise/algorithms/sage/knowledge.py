@@ -1,0 +1,141 @@
+"""Knowledge: what Sage knows between two rounds, and what bets on it have made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probewise.algorithms.sage.prior import Items, Prior
+from probewise.confidence import ReplicateBound, log_wealth
+from probewise.coordinates import Array
+from probewise.estimate import Pooled, Sums, least_squares
+from probewise.goal import BestItem
+from probewise.measurements import Measurements
+from probewise.problem import Problem
+
+_NOISE = 0.1
+"""Part of δ that a bound on noise of unknown scale may spend."""
+
+
+@dataclass(frozen=True, eq=False)
+class Knowledge:
+    """What all finished rounds say."""
+
+    prior: Prior
+    """The unit in which the precision of each comparison is counted, fixed before the first round."""
+    data: Measurements
+    """Measurements of all finished rounds."""
+    pool: Pooled
+    """The estimate of each round by itself."""
+    alive: Items
+    """(k,): items that may still be the best, the highest estimate first."""
+    wealth: Array
+    """(k,): log of what bets against "this item is the best" have made of 1."""
+    winner: int | None
+    """The item found."""
+    collected: dict[int, Sums] = field(default_factory=dict)
+    """For the first and the second item z: what all rounds say of z - z' for the items z' alive; empty at first."""
+    eased: dict[int, Array] = field(default_factory=dict)
+    """(k,) for each item z that was bet on: log of how much more bets for z have made if epsilon counts for z."""
+    last: NDArray[np.bool_] | None = None
+    """(n,): which probes the last round measured; the next design begins with them."""
+
+    def plus(self, problem: Problem, goal: BestItem, rounds: Sequence[Measurements]) -> Knowledge:
+        """With one more round, or several that overlapped: what bets on them have made, and what that rules out.
+
+        Bets on each know nothing of the others, and nothing is ruled out before all of them are there.
+        """
+        now = replace(self, last=np.any([measurements.count > 0 for measurements in rounds], axis=0))
+        for measurements in rounds:
+            fit = least_squares(problem.probes, measurements, sigma=problem.sigma)
+            now = replace(now, data=now.data + measurements, pool=now.pool.plus(fit))
+            now = now._settled(problem, goal, since=self)
+        theta = least_squares(problem.probes, now.data, sigma=problem.sigma).theta
+        now = now._of(np.argsort(-(problem.items[now.alive] @ theta), kind="stable"))._concluded(problem, goal)
+        fresh = len(rounds)
+        return replace(now, collected={z: now.sums(problem, z, fresh=fresh) for z in map(int, now.alive[:2])})
+
+    def leads(self, problem: Problem, goal: BestItem) -> tuple[Array, Array]:
+        """(k - 1,), (k - 1,): leads of the first item plus epsilon in units of the noise, and their standard errors."""
+        leader, rivals = int(self.alive[0]), self.alive[1:]
+        precision, total = (part[1:] for part in self.collected[leader])
+        # a comparison that was lost with its measurements is planned as if it had the first round's precision
+        precision = np.where(precision > 0, precision, self.prior.unit(problem, leader, rivals))
+        return (total / precision + goal.epsilon) / self.noise(problem, goal), 1.0 / np.sqrt(precision)
+
+    def noise(self, problem: Problem, goal: BestItem) -> float:
+        """1, or an upper bound on the unknown scale of the noise at all times at once."""
+        if problem.sigma_known:
+            return 1.0
+        return math.sqrt(ReplicateBound().variance(*self.pool.pure_error, _NOISE * goal.delta))
+
+    def _settled(self, problem: Problem, goal: BestItem, since: Knowledge) -> Knowledge:
+        """With the gains of the last round: all items were bet against the first, and that against the second.
+
+        Odds follow what was known of y'θ + epsilon ``since`` before the round, and pay for y'θ > 0; eased, for
+        y'θ > -epsilon. While nothing bounds the noise, nothing is bet.
+        """
+        noise = since.noise(problem, goal)
+        if not since.collected or since.alive.size == 1 or not math.isfinite(noise):
+            return self
+        then = replace(since, pool=since.pool.plus(self.pool.fits[-1]))
+        wealth, eased = self.wealth.copy(), dict(self.eased)
+        rest = np.arange(self.alive.size) > 0
+        for rival, rows in ((int(self.alive[0]), rest), (int(self.alive[1]), ~rest)):
+            unit = self.prior.unit(problem, rival, self.alive[rows])
+            precision, total = since.collected[rival].at(rows)
+            after = then.sums(problem, rival).at(rows)
+            lift = goal.epsilon * precision
+            gain = log_wealth((after.total + lift) / noise, after.precision, unit)
+            wealth[rows] += gain - log_wealth((total + lift) / noise, precision, unit)
+            if goal.epsilon > 0:
+                more = log_wealth((after.total + goal.epsilon * after.precision) / noise, after.precision, unit) - gain
+                eased[rival] = eased.get(rival, np.zeros(rows.size)) + _placed(more, rows)
+        return replace(self, wealth=wealth, eased=eased)
+
+    def sums(self, problem: Problem, leader: int, *, fresh: int = 1) -> Sums:
+        """What all rounds say of leader - z' for the items z' alive; the last ``fresh`` ones are not yet collected."""
+        rows = problem.items[leader] - problem.items[self.alive]
+        sizes = np.abs(problem.items[leader]) + np.abs(problem.items[self.alive])
+        if leader not in self.collected:
+            return self.pool.sums(rows, sizes)
+        return self.collected[leader] + self.pool.sums(rows, sizes, since=len(self.pool.fits) - fresh)
+
+    def _concluded(self, problem: Problem, goal: BestItem) -> Knowledge:
+        """Without the items that are ruled out; if that is all, with the first. With the winner, if there is one."""
+        kept = ~(self.wealth >= enough(problem, goal))  # what is not a number rules nobody out
+        kept[0] |= not kept.any()
+        now = self._of(kept)
+        found = now.alive.size == 1 or now._good_enough(problem, goal)
+        return replace(now, winner=int(now.alive[0]) if found else None)
+
+    def _of(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Knowledge:
+        """Of some of the items alive, or in another order."""
+        return replace(
+            self,
+            alive=self.alive[rows],
+            wealth=self.wealth[rows],
+            collected={z: sums.at(rows) for z, sums in self.collected.items()},
+            eased={z: log[rows] for z, log in self.eased.items()},
+        )
+
+    def _good_enough(self, problem: Problem, goal: BestItem) -> bool:
+        """Whether no item left can be ahead of the first by more than epsilon."""
+        eased = self.eased.get(int(self.alive[0]))
+        return eased is not None and bool(((self.wealth + eased)[1:] >= enough(problem, goal)).all())
+
+
+def enough(problem: Problem, goal: BestItem) -> float:
+    """log 1/δ, of what is left of δ once the noise has had its part: wealth that rules out."""
+    return -math.log(goal.delta if problem.sigma_known else (1.0 - _NOISE) * goal.delta)
+
+
+def _placed(values: Array, rows: NDArray[np.bool_]) -> Array:
+    """(k,): values in some rows, 0 in others."""
+    out = np.zeros(rows.size)
+    out[rows] = values
+    return out

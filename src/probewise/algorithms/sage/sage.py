@@ -1,0 +1,160 @@
+"""Sage: sample-pooling adaptive gap elimination. Every measurement counts, and the design follows the estimate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from probewise.algorithms.base import Algorithm, Counts, Forecast, Standing
+from probewise.algorithms.batches import Limits
+from probewise.algorithms.planning import allocated, check_stock, plan, unit_whitener
+from probewise.algorithms.sage.forecasting import even_race, expected, race, rounds_to_come
+from probewise.algorithms.sage.knowledge import Knowledge, enough
+from probewise.algorithms.sage.prior import Prior
+from probewise.coordinates import Array
+from probewise.design import Directions, pairs, star
+from probewise.errors import InvalidAlgorithm, InvalidGoal
+from probewise.estimate import Pooled
+from probewise.goal import BestItem
+from probewise.measurements import Measurements
+from probewise.problem import Problem
+
+_FLOOR = 2.0
+"""Standard errors below which a lead is not believed by the design."""
+_STEP = 0.1
+"""Grid of the smallest gaps' logarithms, coarser for others: nearly equal gaps share a design, solved once."""
+_SEED = 20190621
+"""Of the draws of a forecast: it is a pure function of the state."""
+
+
+@dataclass(frozen=True)
+class Sage(Algorithm[Knowledge]):
+    """Rules out each item when bets that another is better have made 1/δ out of 1.
+
+    Before each round, all that bets against "z' is the best" have made so far is put on the leader z, at odds that are
+    fair if (z - z')'θ = 0. docs/sage.md proves that the best item is ever ruled out with probability at most δ,
+    whatever the rounds. The design of a round is the oracle's at the current estimate.
+    """
+
+    growth: float = 1.1
+    """Factor by which the total grows in a round."""
+    tol: float = 0.03
+    """Certified relative gap of the designs."""
+    max_batch: int | None = None
+    """Measurements that can be made at once; a larger round is given out in batches."""
+    min_batch: int | None = None
+    """Measurements that a batch must have at least, as far as ``max_replicates`` and the stock allow."""
+    max_replicates: int | None = None
+    """Measurements of one probe in a batch at most."""
+
+    name: ClassVar[str] = "sage"
+    summary: ClassVar[str] = "Pools all rounds, designs for the current leader, rules items out by bets on it."
+    reference: ClassVar[str] = "docs/sage.md"
+    learns_sigma: ClassVar[bool] = True
+    minds_stock: ClassVar[bool] = True
+    takes_any_rounds: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not 1 < self.growth < math.inf:
+            raise InvalidAlgorithm(f"growth must be above 1, got {self.growth!r}; 1.1 is usual.")
+        self.limits  # noqa: B018  raises if they do not fit together
+
+    @property
+    def limits(self) -> Limits:
+        """What a laboratory can measure at once."""
+        return Limits(self.max_batch, self.min_batch, self.max_replicates)
+
+    @property
+    def proven(self) -> bool:
+        """For all settings: docs/sage.md."""
+        return True
+
+    def init(self, problem: Problem, goal: BestItem) -> Knowledge:
+        """Nothing known, and 1 to bet against each item; a single item is the answer at once."""
+        prior, data, m = Prior.of(problem, self.tol), Measurements.empty(problem.n_probes), problem.n_items
+        return Knowledge(prior, data, Pooled(), np.arange(m), np.zeros(m), 0 if m == 1 else None)
+
+    def ask(self, problem: Problem, goal: BestItem, state: Knowledge, rng: np.random.Generator) -> Counts:
+        """A round by the design for what is least known, of a size that batches within the limits can make up."""
+        room, replicates = np.maximum(problem.stock - state.data.count, 0), 1 if problem.sigma_known else 2
+        directions, size = self._directions(problem, goal, state), self._size(state.data.n, state.prior)
+        counts = allocated(problem, directions, size, room, tol=self.tol, replicates=replicates, start=state.last)
+        counts = self.limits.filled(counts, room)
+        check_stock(problem, state.alive, counts, room)
+        return counts
+
+    def tell(self, problem: Problem, goal: BestItem, state: Knowledge, measurements: Measurements) -> Knowledge:
+        """Add the evidence of a round, whoever planned it, and rule items out."""
+        return state.plus(problem, goal, [measurements])
+
+    def tell_overlapping(
+        self, problem: Problem, goal: BestItem, state: Knowledge, rounds: Sequence[Measurements]
+    ) -> Knowledge:
+        """Add the evidence of rounds that overlapped, and rule items out once all of it is there."""
+        return state.plus(problem, goal, rounds)
+
+    def answer(self, problem: Problem, goal: BestItem, state: Knowledge) -> int | None:
+        """The last item left, or a leader that no item left beats by more than epsilon."""
+        return state.winner
+
+    def standing(self, problem: Problem, goal: BestItem, state: Knowledge) -> Standing:
+        """The items left, the leader, and how far its weakest bets are from ruling out, which grows like the total."""
+        remaining = np.sort(state.alive)
+        if state.winner is not None or not state.collected:
+            return Standing(remaining, state.winner, 0.0 if state.winner is None else 1.0)
+        progress = float(np.clip(np.nan_to_num(state.wealth[1:].min()) / enough(problem, goal), 0.0, 1.0))
+        return Standing(remaining, int(state.alive[0]), progress)
+
+    def forecast(self, problem: Problem, goal: BestItem, state: Knowledge) -> Forecast | None:
+        """What is left, by playing the rounds to come; None before the first round, and while the noise is unclear."""
+        if state.winner is not None:
+            return Forecast(0, 0, 0, 0.0, 0)
+        sigma = 1.0 if problem.sigma_known else math.sqrt(state.pool.pure_error.mean_square)
+        if not state.collected or not math.isfinite(state.noise(problem, goal)):
+            return None
+        rng = np.random.default_rng(_SEED)
+        weights = plan(problem, self._directions(problem, goal, state), tol=self.tol, start=state.last).weights
+        sizes = rounds_to_come(state.data.n, lambda n: self._size(n, state.prior))
+        whitener = unit_whitener(problem, weights)
+        done = race(problem, goal, state, rng, sigma).rounds(whitener, sizes, sigma, rng)
+        return expected(done, sizes, float(problem.cost @ weights), self.limits.batches)
+
+    def forecast_for_gap(self, problem: Problem, goal: BestItem, gap: float) -> Forecast:
+        """Before the first round: what it takes if the best item leads each other by ``gap``, all hard to compare.
+
+        It is in units of outcomes or, if the noise is unknown, of the noise.
+        """
+        if not 0 < gap + goal.epsilon < math.inf:
+            raise InvalidGoal(f"a gap must be positive and finite, got {gap!r}; how much better is worth finding?")
+        if problem.n_items == 1:
+            return Forecast(0, 0, 0, 0.0, 0)
+        weights, rho = plan(problem, pairs(problem.items), tol=self.tol)
+        prior, rng = Prior.of(problem, self.tol), np.random.default_rng(_SEED)
+        sizes = rounds_to_come(0, lambda n: self._size(n, prior))
+        rivals = min(problem.n_items - 1, problem.coordinates.rank)  # more of them are not unrelated
+        hardest = even_race(gap + goal.epsilon, prior.size / rho, enough(problem, goal), rivals)
+        done = hardest.rounds(math.sqrt(rho) * np.eye(rivals), sizes, 1.0, rng)
+        return expected(done, sizes, float(problem.cost @ weights), self.limits.batches)
+
+    def _size(self, measured: int, prior: Prior) -> int:
+        """Measurements of a round that begins after ``measured`` of them."""
+        return self.limits.size(max(math.ceil((self.growth - 1.0) * measured), prior.size))
+
+    def _directions(self, problem: Problem, goal: BestItem, state: Knowledge) -> Directions:
+        """All pairs at first; then the oracle's criterion: the leader against each rival, in units of its lead."""
+        if not state.collected:
+            return pairs(problem.items)
+        lead, error = state.leads(problem, goal)
+        gaps = coarse(np.maximum(lead, _FLOOR * error))
+        order = np.argsort(state.alive[1:])  # one order of the same rivals, whoever is second
+        rows = np.append(state.alive[0], state.alive[1:][order])
+        return star(problem.items[rows], 0, np.append(1.0, gaps[order]))
+
+
+def coarse(gaps: Array) -> Array:
+    """(k,): gaps over the smallest, u = log gap on a grid of log(1 + u): far rivals hardly shape a design."""
+    return np.asarray(np.exp(np.expm1(_STEP * np.round(np.log1p(np.log(gaps / gaps.min())) / _STEP))))

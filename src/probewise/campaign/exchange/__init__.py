@@ -1,0 +1,1 @@
+"""What passes between a campaign and its laboratory: sheets out, rows in."""

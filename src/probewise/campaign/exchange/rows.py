@@ -1,0 +1,211 @@
+"""Rows: what is to be measured, as a table that a laboratory can print and fill in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probewise.campaign.state.charter import Charter, Columns
+from probewise.campaign.state.sheet import OPEN, RECORDED, Sheet, row_id
+from probewise.cells import csv_lines
+from probewise.errors import InvalidCampaign, MissingExtra
+from probewise.files import new_file
+from probewise.problem import Problem
+from probewise.tables import Table, TableLike, frame_table
+
+OWN = ("measurement", "round", "probe", "replicate", "outcome")
+"""Columns of every sheet; the laboratory's own columns of the probe come after them."""
+STATE, STATES = "state", ("open", "missing", "recorded", "voided")
+"""The column that an export has besides, and its words."""
+
+_SHOWN = 5
+"""Probes that the sentence of a round names."""
+_CHUNK = 10_000
+"""Rows that are made at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows to measure, in the order of measuring, with empty outcomes; they are made when they are looked at."""
+
+    charter: Charter
+    """What the campaign is about."""
+    sheet: Sheet | None
+    """The round."""
+    sentence: str
+    """What they are, or why there are none."""
+
+    def __len__(self) -> int:
+        return 0 if self.sheet is None else self.sheet.left
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for part in self._parts():
+            for cells in zip(*part.values(), strict=True):
+                yield dict(zip(part, cells, strict=True))
+
+    def __getitem__(self, column: str) -> list[Any]:
+        return self.columns[column]
+
+    def __repr__(self) -> str:
+        return f"Rows({self.sentence})"
+
+    @cached_property
+    def columns(self) -> Mapping[str, list[Any]]:
+        """Name of a column -> its cells; OWN come first."""
+        return _joined(self._names, self._parts())
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return (*OWN, *shown_columns(self.charter))
+
+    def _parts(self) -> Iterator[dict[str, list[Any]]]:
+        return iter(()) if self.sheet is None else _parts(self.charter, self.sheet, self.sheet.states == OPEN)
+
+    def filled(self, outcomes: Any) -> list[dict[str, Any]]:
+        """The same rows with one outcome each, in order, as ``tell`` takes them."""
+        values = np.asarray(outcomes, dtype=np.float64).tolist()
+        ids = self.columns["measurement"]
+        return [{"measurement": own, "outcome": value} for own, value in zip(ids, values, strict=True)]
+
+    def csv_lines(self) -> Iterator[str]:
+        """The table as CSV, line by line."""
+        yield from csv_lines([self._names])
+        for part in self._parts():
+            yield from csv_lines(zip(*part.values(), strict=True))
+
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """The table as CSV, written to a file if one is named."""
+        text = "".join(self.csv_lines())
+        if path is not None:
+            with new_file(path) as file:
+                file.write(text)
+        return text
+
+    def write_csv(self, path: str | Path) -> None:
+        """Write the table to a file, row by row, whatever its size."""
+        with new_file(path) as file:
+            file.writelines(self.csv_lines())
+
+    def to_pandas(self) -> Any:
+        """A pandas data frame."""
+        return _library("pandas").DataFrame(dict(self.columns))
+
+    def to_polars(self) -> Any:
+        """A polars data frame."""
+        columns = {**self.columns, "outcome": _library("polars").Series(self["outcome"], dtype=float)}
+        return _library("polars").DataFrame(columns)
+
+
+def own_columns(
+    features: Any, feature_names: tuple[str, ...], names: tuple[str, ...], source: TableLike | None, kind: str
+) -> Columns:
+    """The laboratory's own columns, or the features; a name that a sheet needs for itself gives way."""
+    if source is None:
+        out = {name: features[:, at].tolist() for at, name in enumerate(feature_names)}
+    else:
+        table = source if isinstance(source, Table) else frame_table(source, f"{kind}_columns")
+        if table is None:
+            raise InvalidCampaign(f"{kind}_columns must be a data frame or a table, got {type(source).__name__}.")
+        columns = (c.tolist() if isinstance(c, np.ndarray) else c for c in table.columns)
+        out = {name: [_cell(v) for v in column] for name, column in zip(table.header, columns, strict=True)}
+    return _apart({name: cells for name, cells in out.items() if [str(cell) for cell in cells] != list(names)}, kind)
+
+
+def _apart(columns: Columns, kind: str) -> Columns:
+    """The columns, those called as a column of every sheet or export under another name."""
+    out: dict[str, list[Any]] = {}
+    for name, cells in columns.items():
+        own = name
+        while own in (*OWN, STATE) or own in out or (own != name and own in columns):
+            own = f"{own} of {kind}"
+        out[own] = cells
+    return out
+
+
+def shown_columns(charter: Charter) -> Columns:
+    """The laboratory's own columns as sheets and exports call them."""
+    return _apart(charter.probe_columns, "probe")
+
+
+def _cell(value: Any) -> Any:
+    if value is None or value != value:
+        return None
+    return value if isinstance(value, int | float | str) else str(value)
+
+
+def open_rows(charter: Charter, sheet: Sheet) -> Rows:
+    """The rows of a round that are still to be measured."""
+    n, names = charter.problem.n_probes, charter.problem.probe_names
+    fresh = sheet.left == sheet.size
+    counts = sheet.counts(n) if fresh else np.bincount(sheet.probes[sheet.states == OPEN], minlength=n)
+    (probes,) = np.nonzero(counts)
+    first = probes[np.argsort(-counts[probes], kind="stable")][:_SHOWN]
+    often = ", ".join(f"'{names[p]}' {'once' if counts[p] == 1 else f'{counts[p]:,} times'}" for p in first)
+    rest = f" and {probes.size - _SHOWN} more" if probes.size > _SHOWN else ""
+    due = f", due {sheet.due}" if sheet.due else ""
+    repeats = " Repeats are wanted: they average the noise." if counts.max() > 1 else ""
+    count = f"{sheet.left} of {sheet.size} rows of round {sheet.number} to measure{due}"
+    return Rows(charter, sheet, f"{count}: {often}{rest}.{repeats}")
+
+
+def no_rows(charter: Charter, sentence: str) -> Rows:
+    """None."""
+    return Rows(charter, None, sentence)
+
+
+def all_rows(charter: Charter, sheets: tuple[Sheet, ...]) -> Iterator[str]:
+    """Every row of every round with its state, as lines of CSV."""
+    own = tuple(shown_columns(charter))
+    yield from csv_lines([(*OWN, STATE, *own)])
+    for sheet in sheets:
+        words = (STATES[sheet.closed is not None], *STATES[2:])
+        states = (words[state] for state in sheet.states)
+        for part in _parts(charter, sheet, None):
+            rows = zip(*part.values(), strict=True)
+            yield from csv_lines((*row[: len(OWN)], next(states), *row[len(OWN) :]) for row in rows)
+
+
+def _joined(names: tuple[str, ...], parts: Iterator[dict[str, list[Any]]]) -> dict[str, list[Any]]:
+    out: dict[str, list[Any]] = {name: [] for name in names}
+    for part in parts:
+        for name, cells in out.items():
+            cells.extend(part[name])
+    return out
+
+
+def _parts(charter: Charter, sheet: Sheet, wanted: NDArray[np.bool_] | None) -> Iterator[dict[str, list[Any]]]:
+    """The rows wanted, or all, some at a time."""
+    rows = np.arange(sheet.size) if wanted is None else np.flatnonzero(wanted)
+    columns, replicates = shown_columns(charter), sheet.replicates
+    for start in range(0, rows.size, _CHUNK):
+        yield _columns(charter.problem, columns, sheet, replicates, rows[start : start + _CHUNK])
+
+
+def _columns(
+    problem: Problem, columns: Columns, sheet: Sheet, replicates: NDArray[np.int64], rows: NDArray[np.int64]
+) -> dict[str, list[Any]]:
+    probes = sheet.probes[rows].tolist()
+    recorded = sheet.states[rows] == RECORDED
+    outcomes = [v if known else None for v, known in zip(sheet.outcomes[rows].tolist(), recorded, strict=True)]
+    own: dict[str, list[Any]] = {
+        "measurement": [row_id(sheet.number, row + 1) for row in rows.tolist()],
+        "round": [sheet.number] * len(probes),
+        "probe": [problem.probe_names[probe] for probe in probes],
+        "replicate": replicates[rows].tolist(),
+        "outcome": outcomes,
+    }
+    return own | {name: [cells[probe] for probe in probes] for name, cells in columns.items()}
+
+
+def _library(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        raise MissingExtra(f"this table needs {name}, which is not installed; install it, or use to_csv.") from None

@@ -1,0 +1,116 @@
+"""Told: what becomes of a laboratory's table of outcomes, as a record and as a sentence."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from probewise.algorithms import ALGORITHMS
+from probewise.campaign.exchange.entry import Entry, checked, own_rows
+from probewise.campaign.state.ledger import Ledger
+from probewise.campaign.state.sheet import Sheet, row_id
+from probewise.errors import InvalidCampaign, InvalidRows
+
+Proposal = tuple[str, dict[str, Any]] | None
+"""Kind and body of a record, or None: there is nothing to record."""
+
+
+@dataclass(frozen=True)
+class Told:
+    """What became of a table of outcomes."""
+
+    recorded: tuple[str, ...]
+    """Ids of the rows that were recorded."""
+    late: tuple[str, ...]
+    """Those of them whose round had been closed without them."""
+    repeated: tuple[str, ...]
+    """Ids that were on record already, with the same outcome."""
+    outdated: tuple[str, ...]
+    """Ids whose outcome has been corrected or voided since; they stay as they are."""
+    empty: int
+    """Rows without an outcome."""
+    dry_run: bool
+    """Whether nothing was written, because only a check was asked for."""
+    sentence: str
+    """All of it in one sentence, and what it did to the answer."""
+
+
+def recorded(rows: Any, ledger: Ledger, dry_run: bool) -> tuple[Proposal, Told]:
+    """What to do with rows that were asked for."""
+    found = checked(rows, ledger)
+    told = _told(found, dry_run)
+    if not found.places:
+        return None, told
+    body: dict[str, Any] = {"rows": [*told.recorded], "outcomes": [*found.outcomes]}
+    return ("recorded", body | ({"notes": found.notes} if found.notes else {})), told
+
+
+def _told(found: Entry, dry_run: bool) -> Told:
+    recorded, late, repeated, outdated = (
+        tuple(row_id(*own) for own in part) for part in (found.places, found.late, found.repeated, found.outdated)
+    )
+    parts = [
+        f"{len(recorded)} recorded",
+        f"{len(late)} of them late" * bool(late),
+        f"{len(repeated)} already recorded" * bool(repeated),
+        f"{len(outdated)} corrected or voided since and left so" * bool(outdated),
+        f"{found.empty} empty" * bool(found.empty),
+    ]
+    sentence = ", ".join(part for part in parts if part) + (" (dry run: nothing was written)." if dry_run else ".")
+    return Told(recorded, late, repeated, outdated, found.empty, dry_run, sentence)
+
+
+def unplanned(rows: Any, ledger: Ledger, dry_run: bool, again: bool) -> tuple[Proposal, Told]:
+    """What to do with rows that the laboratory chose by itself."""
+    algorithm = ledger.charter.algorithm
+    if not algorithm.takes_any_rounds:
+        able = [name for name, other in ALGORITHMS.items() if other.takes_any_rounds]
+        raise InvalidCampaign(
+            f"the guarantee of '{algorithm.name}' covers only the rounds that it plans, so rounds of the laboratory's "
+            f"own cannot be added; a campaign with {' or '.join(able)} can take them."
+        )
+    probes, outcomes = own_rows(rows, ledger)
+    _check_stock(ledger, probes)
+    number = len(ledger.sheets) + 1
+    twin = None if again else _twin(ledger, probes, outcomes)
+    ids = tuple(row_id(twin or number, row + 1) for row in range(len(probes)))
+    if twin is not None:
+        sentence = f"These rows are on record already, as round {twin}; if they were measured again, say so (again)."
+        return None, Told((), (), ids, (), 0, dry_run, sentence)
+    ending = " (dry run: nothing was written)." if dry_run else "."
+    sentence = (
+        f"{len(ids)} recorded as round {number}; the confidence holds if these rows were chosen before any of their "
+        f"outcomes was seen, and all of them are here{ending}"
+    )
+    body = {"round": number, "probes": probes, "outcomes": outcomes, "during": ledger.open}
+    return ("unplanned", body), Told(ids, (), (), (), 0, dry_run, sentence)
+
+
+def _check_stock(ledger: Ledger, probes: list[int]) -> None:
+    """Refuse rows that use up what an open round needs: they could end it by what it has shown."""
+    problem = ledger.problem
+    given, needed = np.bincount(probes, minlength=problem.n_probes), ledger.reserved
+    left = problem.stock - ledger.measured.count
+    for probe in np.flatnonzero((given > 0) & (needed > 0) & (given > left - needed))[:1]:
+        raise InvalidRows(
+            f"probe '{problem.probe_names[probe]}' has {max(left[probe], 0):g} left in stock, of which round "
+            f"{ledger.open} needs {needed[probe]}; got {given[probe]} rows; if there is more, say so first (restock)."
+        )
+
+
+def _twin(ledger: Ledger, probes: list[int], outcomes: list[float]) -> int | None:
+    """The round of the laboratory's own that was entered with the same rows."""
+    given = Counter(zip(probes, outcomes, strict=True))
+    for sheet in ledger.sheets:
+        if not sheet.planned and Counter(zip(sheet.probes.tolist(), _first(ledger, sheet), strict=True)) == given:
+            return sheet.number
+    return None
+
+
+def _first(ledger: Ledger, sheet: Sheet) -> list[float]:
+    """The outcomes of a round as they were entered, before any correction."""
+    now = sheet.outcomes.tolist()
+    return [ledger.past.get((sheet.number, row + 1), (value,))[0] for row, value in enumerate(now)]

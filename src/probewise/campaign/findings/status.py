@@ -1,0 +1,171 @@
+"""Status: where a campaign stands, in numbers and in one sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from probewise.adequacy import Adequacy
+from probewise.campaign.findings.appraisal import appraised, scrutinised
+from probewise.campaign.findings.numbers import Numbers
+from probewise.campaign.journal.storage import VERSION
+from probewise.campaign.state.ledger import Ledger
+from probewise.campaign.state.replay import Trail
+
+
+@dataclass(frozen=True)
+class ItemStatus:
+    """One item."""
+
+    name: str
+    """Its name."""
+    estimate: float | None
+    """What is known of its value; None if the measurements do not determine it."""
+    low: float | None
+    """Lower end of an interval that holds for all items and at all times at once."""
+    high: float | None
+    """Upper end."""
+    state: str
+    """best, leading, tied, remaining or eliminated."""
+    why: str
+    """One clause that says why."""
+
+
+@dataclass(frozen=True)
+class Status:
+    """Where a campaign stands."""
+
+    item: str | None
+    """The item declared the best; None until there is one, or while the data contradict the assumptions."""
+    leader: str | None
+    """The one in front."""
+    remaining: tuple[str, ...]
+    """Items that may still be the best."""
+    progress: float | None
+    """From 0 at the start to 1 at the answer; None if the algorithm cannot say."""
+    measurements: int
+    """Outcomes that count."""
+    cost: float
+    """What they cost."""
+    rounds: int
+    """Rounds with outcomes that count, those of the laboratory's own choice among them."""
+    waiting: int
+    """Rows that were asked for and are waited for."""
+    waiting_round: int | None
+    """Number of the round that they are of, None if no round is waiting."""
+    due: str | None
+    """The day by which they are wanted, if one was named."""
+    forecast: dict[str, float] | None
+    """What is left to go: measurements, low, high, cost, rounds."""
+    warnings: tuple[str, ...]
+    """What a reader must know before believing the rest."""
+    items: tuple[ItemStatus, ...]
+    """Every item, the best first."""
+    sentence: str
+    """Why the leader leads, and what to do next."""
+    digest: str
+    """Fingerprint of all records."""
+    amendments: int
+    """Records that changed rounds after they had been looked at."""
+    risk: float
+    """Probability at most with which a wrong item is ever declared, over all versions of the data."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain dictionaries and lists."""
+        return asdict(self)
+
+
+def status(ledger: Ledger, trail: Trail) -> Status:
+    """Where a campaign stands; it only looks."""
+    problem, goal, algorithm = trail.charter.problem, trail.goal, trail.charter.algorithm
+    standing = algorithm.standing(problem, goal, trail.state)
+    forecast = algorithm.forecast(ledger.problem, goal, trail.state)
+    found = appraised(trail, ledger.risk)
+    adequacy = scrutinised(ledger, found.leader)
+    names, data, waiting = problem.item_names, ledger.measured, ledger.waiting
+    declared = ledger.declared is not None and ledger.declared == trail.answer
+    return Status(
+        item=names[trail.answer] if declared and trail.answer is not None and adequacy.certifies else None,
+        leader=None if found.leader is None else names[found.leader],
+        remaining=tuple(names[i] for i in standing.remaining),
+        progress=standing.progress,
+        measurements=data.n,
+        cost=data.cost(problem.cost),
+        rounds=sum(not sheet.empty for sheet in ledger.sheets),
+        waiting=0 if waiting is None else waiting.left,
+        waiting_round=None if waiting is None else waiting.number,
+        due=None if waiting is None else waiting.due,
+        forecast=None if forecast is None else asdict(forecast),
+        warnings=(*_warnings(ledger, trail), *adequacy.warnings),
+        items=_items(found),
+        sentence=_sentence(ledger, found, adequacy),
+        digest=ledger.last.digest,
+        amendments=ledger.amended,
+        risk=ledger.risk,
+    )
+
+
+def _items(found: Numbers) -> tuple[ItemStatus, ...]:
+    rows = [found.items[i] for i in found.order]
+    return tuple(
+        ItemStatus(row.name, _known(row.estimate), _known(row.low), _known(row.high), row.state, row.why)
+        for row in rows
+    )
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _warnings(ledger: Ledger, trail: Trail) -> Iterator[str]:
+    """What bears on the guarantee, and what does not fit together."""
+    names, declaration = trail.charter.problem.item_names, ledger.declaration
+    if ledger.declared != trail.answer:
+        answer = "no answer" if trail.answer is None else f"'{names[trail.answer]}'"
+        if ledger.declared is None or declaration is None:
+            yield f"The records lead to {answer}, which has not been declared yet; ask declares it."
+        else:
+            yield (
+                f"'{names[ledger.declared]}' was declared the best by probewise {declaration.version}, but probewise "
+                f"{VERSION} replays the records to {answer}: believe neither before you know why."
+            )
+    elif declaration is not None and declaration.kind == "withdrawn":
+        yield f"'{declaration.body['item']}' was declared the best and was withdrawn: {declaration.body['reason']}."
+    if not trail.charter.algorithm.proven:
+        yield f"The error rate of '{trail.charter.algorithm.name}' with these settings is not proven."
+    yield from _amendments(ledger)
+    if own := sum(not sheet.planned for sheet in ledger.sheets):
+        yield f"Rounds of the laboratory's own: {own}; the confidence holds if each was chosen before its outcomes."
+
+
+def _amendments(ledger: Ledger) -> Iterator[str]:
+    """What changes of the data after they were looked at do to the guarantee."""
+    if not ledger.amended:
+        return
+    times = "once" if ledger.amended == 1 else f"{ledger.amended} times"
+    changed = f"Rounds were changed {times} after they had been looked at"
+    if not ledger.charter.algorithm.takes_any_rounds:
+        yield f"{changed}: for that the error rate of '{ledger.charter.algorithm.name}' is not proven."
+        return
+    yield (
+        f"{changed}: over all {ledger.amended + 1} versions of the data together, the item declared is wrong with "
+        f"probability at most {ledger.risk:.4g}, if nothing was changed because of its outcome or of who was in front."
+    )
+
+
+def _sentence(ledger: Ledger, found: Numbers, adequacy: Adequacy) -> str:
+    """Why the leader leads, and what to do next."""
+    if found.decided and not adequacy.certifies:
+        why = "the data contradict what the confidence rests on"
+        return f"{found.items[found.leader or 0].name} came out first, but is not certified: {why}. {found.reason}"
+    if found.decided:
+        return f"{found.sentence} You may stop."
+    sheet = ledger.waiting
+    if sheet is None:
+        return f"{found.sentence} Ask for the next round."
+    waits = f"Round {sheet.number} waits for {sheet.left} of its {sheet.size} rows"
+    if found.leader is None and ledger.measured.n:
+        return f"{waits}; then {len(found.items):,} items are compared for the first time."
+    return f"{found.sentence} {waits}."

@@ -1,0 +1,1 @@
+"""The report: one page of HTML with the decision, the evidence and every record."""

@@ -1,0 +1,214 @@
+"""Sections of a report that say what was found: the decision and the ranking of all items."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from probewise.campaign.findings.numbers import ItemNumbers, figures
+from probewise.campaign.report import pictures
+from probewise.campaign.report.page import (
+    Content,
+    Html,
+    badge,
+    folded,
+    joined,
+    number,
+    paragraphs,
+    percent,
+    plural,
+    section,
+    table,
+    tag,
+)
+from probewise.campaign.report.view import View
+
+TOP, BOTTOM = 20, 5
+"""Items that are shown of a long ranking."""
+COLUMNS = 8
+"""Columns of the leader up to which they are shown."""
+PRINTED = 200
+"""Folded rows up to which they are printed."""
+
+
+def headline(view: View) -> str:
+    """The decision, or what is missing to it, in one sentence."""
+    goal, now, items = view.charter.goal, view.numbers, view.charter.problem.n_items
+    if now.leader is None:
+        return "Nothing has been measured yet."
+    leader = now.items[now.leader].name
+    if view.certified:
+        within = "the best" if now.remaining == 1 else f"within {goal.epsilon:.4g} of the best"
+        return f"{leader} is {within} of {plural(items, 'item')}, with confidence {percent(1.0 - view.ledger.risk)}."
+    if view.declared and not view.adequacy.certifies:
+        return f"No item is certified: {leader} came out first, but the data contradict the assumptions."
+    if view.declared:
+        return f"{leader} came out first; how sure that is, is not proven for the algorithm that was used."
+    if view.trail.answer is not None or view.ledger.declared is not None:
+        return "The decision is in doubt: what was declared is not what the records lead to."
+    return f"{leader} leads, but {plural(now.remaining - 1, 'other item')} of {items:,} may still be the best."
+
+
+def decision(view: View) -> Html:
+    """The top of the page."""
+    bad = "" if view.adequacy.certifies else "bad"
+    alerts = [tag("li", text, class_=bad) for text in view.adequacy.warnings]
+    alerts += [tag("li", _sentence(text)) for text in view.status.warnings if text not in view.adequacy.warnings]
+    return joined(
+        [
+            tag("p", _verdict(view), class_="over"),
+            tag("h1", headline(view)),
+            paragraphs(view.numbers.reason, class_="lead"),
+            paragraphs(missing(view), _features(view), class_="soft"),
+            tag("dl", *_tiles(view), class_="tiles"),
+            tag("ul", *alerts, class_="alerts") if alerts else None,
+        ]
+    )
+
+
+def _verdict(view: View) -> Html:
+    if view.certified:
+        return badge("Decided", "best")
+    return badge("Not certified", "inadequate") if view.declared else badge("Undecided", "undecided")
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + "." * (not text.endswith("."))
+
+
+def missing(view: View) -> str:
+    """How much is left to go."""
+    status = view.status
+    if view.declared:
+        return ""
+    waiting = f"Round {status.waiting_round} waits for {plural(status.waiting, 'row')}. " if status.waiting else ""
+    if status.forecast is None:
+        return waiting
+    left = {name: float(status.forecast[name]) for name in ("measurements", "low", "high", "cost", "rounds")}
+    span = f"with probability 80 % between {number(left['low'], 0)} and {number(left['high'], 0)}"
+    return (
+        f"{waiting}Forecast: about {number(left['measurements'], 0)} more measurements ({span}) in "
+        f"{number(left['rounds'], 0)} rounds, at a cost of about {number(left['cost'])}."
+    )
+
+
+def _features(view: View) -> str:
+    """What the leader is."""
+    if view.numbers.leader is None:
+        return ""
+    cells = [(name, column[view.numbers.leader]) for name, column in view.charter.item_columns.items()]
+    known = [f"{name} {number(cell) if isinstance(cell, float) else cell}" for name, cell in cells if cell is not None]
+    name = view.numbers.items[view.numbers.leader].name
+    return f"{name}: {' · '.join(known)}" if 0 < len(known) <= COLUMNS else ""
+
+
+def _tiles(view: View) -> list[Html]:
+    status = view.status
+    tiles: list[tuple[str, Content]] = [
+        ("measurements", f"{status.measurements:,}"),
+        ("cost", number(status.cost)),
+        ("rounds", f"{status.rounds:,}"),
+        ("items left", f"{view.numbers.remaining:,} of {view.charter.problem.n_items:,}"),
+    ]
+    out = [tag("div", tag("dt", name), tag("dd", value)) for name, value in tiles]
+    if status.progress is not None:
+        share = 1.0 if view.declared else min(status.progress, 0.99)
+        bar = tag("div", tag("i", style=f"width:{100 * share:.1f}%"), class_="bar")
+        out.append(tag("div", tag("dt", "way to the stop"), tag("dd", f"{100 * share:.0f} %"), bar))
+    return out
+
+
+def ranking(view: View) -> Html:
+    """Every item, with intervals."""
+    now, delta = view.numbers, percent(1.0 - view.ledger.risk)
+    order = list(now.order)
+    long = len(order) > TOP + BOTTOM + 5
+    shown = order[:TOP] + order[-BOTTOM:] if long else order
+    rest = order[TOP:-BOTTOM] if long else []
+    leader = None if now.leader is None else now.items[now.leader].name
+    picture = _intervals(view, order) if leader is not None else None
+    caption = (
+        f"Lines are intervals; all of them, for all pairs of items and at all times, hold with confidence {delta}. "
+        "Filled: may still be the best; hollow: ruled out or tied. An item can be ruled out although its interval "
+        "touches 0, because a decision needs less than an interval for every pair."
+    )
+    levels = any(math.isfinite(item.estimate) for item in now.items)
+    why = (
+        ""
+        if levels
+        else "The probes measured so far compare items without fixing their levels: only distances are known."
+    )
+    return section(
+        "Ranking",
+        paragraphs(f"No item is ranked by its luckiest outcome: every number pools all rounds. {why}"),
+        tag("figure", tag("div", picture, class_="pic"), tag("figcaption", caption)) if picture is not None else None,
+        _items(view, shown, levels),
+        _rest(view, rest, levels),
+        id_="ranking",
+    )
+
+
+def _intervals(view: View, order: Sequence[int]) -> Html:
+    """The first ones; the last ones would leave them no room."""
+    now = view.numbers
+    leader = now.items[now.leader or 0].name
+    last = _bar(now.items[order[-1]])
+    more = f"… {len(order) - TOP:,} more, down to {last.text}" if len(order) > TOP + BOTTOM + 5 else ""
+    bars = [_bar(now.items[i]) for i in (order[:TOP] if more else order)]
+    alt = f"Differences of items to {leader}, with intervals"
+    return pictures.intervals(bars, more=more, label=f"estimated difference to {leader}", alt=alt)
+
+
+def _bar(item: ItemNumbers) -> pictures.Bar:
+    front = item.state in ("best", "leading")
+    text = "0" if front else figures(-item.behind, item.most - item.behind).replace("-", "−")
+    return pictures.Bar(item.name, -item.behind, -item.most, -item.least, item.state, text)
+
+
+def _items(view: View, shown: Sequence[int], levels: bool) -> Html:
+    """The table of some items; all numbers of a column have as many places."""
+    now = view.numbers
+    leader = "" if now.leader is None else now.items[now.leader].name
+    rank = {item: at + 1 for at, item in enumerate(now.order)}
+    places = _places([now.items[i].high - now.items[i].estimate for i in now.order[:TOP]])
+    apart = _places([now.items[i].most - now.items[i].behind for i in now.order[:TOP]])
+    rows: list[tuple[Content, ...]] = []
+    for i in shown:
+        item = now.items[i]
+        level = (number(item.estimate, places), _span(item.low, item.high, places)) if levels else ()
+        front = item.state in ("best", "leading")
+        distance = ("–", "–") if front else (number(item.behind, apart), _span(item.least, item.most, apart))
+        mark = () if item.state == "eliminated" else (_state(view, item.state),)
+        why = item.why.replace(f" behind {leader},", " behind the leader,") if len(leader) > 16 else item.why
+        rows.append((rank[i], item.name, *level, *distance, joined([*mark, why], " ")))
+    header = ("#", "item", *(("estimate", "interval") if levels else ()), "behind", "interval", "why")
+    classes = [now.items[i].state for i in shown]
+    short = max(len(now.items[i].name) for i in shown) <= 24
+    kinds = "n" + ("t" if short else "w") + "nn" * levels + "nnw"
+    return table(header, rows, kinds=kinds, classes=classes)
+
+
+def _state(view: View, state: str) -> Html:
+    """What is not certified is not called the best."""
+    return badge("first", "doubtful") if state == "best" and not view.certified else badge(state, state)
+
+
+def _rest(view: View, rest: Sequence[int], levels: bool) -> Html | None:
+    if not rest:
+        return None
+    inside = folded(f"The {len(rest):,} items between", _items(view, rest, levels))
+    if len(rest) <= PRINTED:
+        return inside
+    hint = paragraphs(f"The {len(rest):,} items between stand in the file, not on paper.", class_="paper")
+    return joined([tag("div", inside, class_="screen"), hint])
+
+
+def _span(low: float, high: float, places: int | None) -> str:
+    return f"{number(low, places)} to {number(high, places)}" if math.isfinite(low) else "–"
+
+
+def _places(widths: Sequence[float]) -> int | None:
+    """Places after the point at which the typical width has two digits; None if that are too many."""
+    known = sorted(width for width in widths if 0 < width < math.inf)
+    places = max(1 - math.floor(math.log10(known[len(known) // 2])), 0) if known else 3
+    return places if places < 8 else None

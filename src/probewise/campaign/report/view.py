@@ -1,0 +1,90 @@
+"""Views: all that a report shows of a campaign, computed once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from probewise.adequacy import Adequacy
+from probewise.algorithms.base import Standing
+from probewise.campaign.findings.appraisal import appraised, scrutinised
+from probewise.campaign.findings.numbers import Numbers
+from probewise.campaign.findings.status import Status
+from probewise.campaign.journal.records import Record
+from probewise.campaign.state.charter import Charter
+from probewise.campaign.state.ledger import Ledger
+from probewise.campaign.state.replay import Trail
+from probewise.campaign.state.sheet import OPEN, RECORDED, VOIDED
+from probewise.measurements import Measurements
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A campaign at one moment."""
+
+    name: str
+    """Of its file or database."""
+    ledger: Ledger
+    trail: Trail
+    status: Status
+    records: tuple[Record, ...]
+    rounds: tuple[Measurements, ...]
+    """Those that the algorithm was told."""
+    standings: tuple[Standing, ...]
+    """After each of them."""
+    numbers: Numbers
+    adequacy: Adequacy
+
+    @property
+    def charter(self) -> Charter:
+        """What the campaign is about."""
+        return self.ledger.charter
+
+    @property
+    def labels(self) -> list[int]:
+        """Numbers of the rounds that the algorithm was told."""
+        return [sheet.number for sheet in self.trail.sheets]
+
+    @property
+    def declared(self) -> bool:
+        """Whether an item is declared the best and the records still lead to it."""
+        return self.trail.answer is not None and self.ledger.declared == self.trail.answer
+
+    @property
+    def certified(self) -> bool:
+        """Whether that may be believed: a proven algorithm, and data that do not contradict the assumptions."""
+        return self.declared and self.adequacy.certifies and self.proven
+
+    @property
+    def proven(self) -> bool:
+        """Whether the error rate is proven, also for rounds that were changed after they had been looked at."""
+        algorithm = self.charter.algorithm
+        return algorithm.proven and (algorithm.takes_any_rounds or not self.ledger.amended)
+
+    def rows(self) -> dict[str, int]:
+        """How many rows were asked for, and what became of them."""
+        sheets = self.ledger.sheets
+        states = np.concatenate([np.zeros(0, np.int8), *(sheet.states for sheet in sheets)])
+        missing = sum(int((sheet.states == OPEN).sum()) for sheet in sheets if sheet.closed is not None)
+        return {
+            "planned": sum(sheet.size for sheet in sheets if sheet.planned),
+            "unplanned": sum(sheet.size for sheet in sheets if not sheet.planned),
+            "recorded": int((states == RECORDED).sum()),
+            "voided": int((states == VOIDED).sum()),
+            "corrected": sum(record.kind == "corrected" for record in self.records),
+            "missing": missing,
+            "waiting": int((states == OPEN).sum()) - missing,
+        }
+
+
+def view(place: str, ledger: Ledger, trail: Trail, status: Status, records: tuple[Record, ...]) -> View:
+    """Everything about the campaign that is kept in a place; the folders of a computer concern nobody else."""
+    name = place if "://" in place else Path(place).name
+    charter, n = ledger.charter, ledger.charter.problem.n_probes
+    rounds = tuple(sheet.measurements(n) for sheet in trail.sheets)
+    standings = tuple(charter.algorithm.standing(charter.problem, trail.goal, state) for state in trail.states)
+    found = appraised(trail, ledger.risk)
+    adequacy = scrutinised(ledger, found.leader)
+    return View(name, ledger, trail, status, records, rounds, standings, found, adequacy)

@@ -1,0 +1,57 @@
+"""Reports: a campaign as one file of HTML that needs nothing else, on the screen and on paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from probewise.campaign.journal.storage import VERSION
+from probewise.campaign.report.chronicle import journal, replaying
+from probewise.campaign.report.evidence import adequacy, assumptions, evidence
+from probewise.campaign.report.page import Html, joined, page, tag
+from probewise.campaign.report.sections import decision, headline, ranking
+from probewise.campaign.report.view import View
+from probewise.errors import InvalidCampaign
+from probewise.files import new_file
+
+PARTS = {
+    "ranking": "Ranking",
+    "evidence": "Evidence",
+    "model": "Check of the model",
+    "assumptions": "Assumptions",
+    "journal": "Journal",
+    "replay": "Replay",
+}
+
+
+def write(now: View, path: str | Path) -> None:
+    """Write the report of a campaign; the same records give the same file."""
+    text = report(now)
+    try:
+        with new_file(path) as file:
+            file.write(text)
+    except OSError as error:
+        raise InvalidCampaign(
+            f"the report cannot be written to {path} ({error.strerror}); choose another name."
+        ) from None
+
+
+def report(now: View) -> str:
+    """The report of a campaign."""
+    return page(headline(now), body(now))
+
+
+def body(now: View) -> Html:
+    """From the decision down to the records."""
+    links = (tag("a", title, href=f"#{part}") for part, title in PARTS.items())
+    time = now.ledger.last.time[:16].replace("T", " ")
+    parts = [
+        tag("header", decision(now), tag("nav", *links)),
+        ranking(now),
+        evidence(now),
+        adequacy(now),
+        assumptions(now),
+        journal(now),
+        replaying(now),
+        tag("footer", f"{now.name} as of {time} UTC · probewise {VERSION}"),
+    ]
+    return joined(parts)

@@ -1,0 +1,330 @@
+"""Ledgers: what the records of a campaign say, all together. A pure fold, without input or output."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probewise.campaign.journal.records import Record
+from probewise.campaign.state.charter import Charter
+from probewise.campaign.state.plan import Plan
+from probewise.campaign.state.sheet import OPEN, RECORDED, VOIDED, Place, Sheet
+from probewise.coordinates import Array
+from probewise.errors import InvalidCampaign, ProbewiseError
+from probewise.goal import BestItem
+from probewise.measurements import Counts, Measurements
+from probewise.problem import Problem
+from probewise.run import check
+
+
+@dataclass(frozen=True, eq=False)
+class Ledger:
+    """The campaign after some record."""
+
+    charter: Charter
+    """What it is about."""
+    problem: Problem
+    """As in the charter, with the stock of now."""
+    last: Record
+    """The last record; its digest stands for all of them."""
+    sheets: tuple[Sheet, ...] = ()
+    """Every round, in order; all but the last planned one are complete."""
+    past: Mapping[Place, tuple[float, ...]] = field(default_factory=dict)
+    """Outcomes that were corrected or voided since."""
+    reasons: Mapping[Place, str] = field(default_factory=dict)
+    """Why a row was voided or corrected last."""
+    declared: int | None = None
+    """The item that was declared the best and not withdrawn."""
+    declaration: Record | None = None
+    """The record that declared it or withdrew it."""
+    amended: int = 0
+    """Records that changed rounds which had been complete, and so had been looked at: the version of the data."""
+
+    @classmethod
+    def start(cls, record: Record) -> Ledger:
+        """After the first record."""
+        if record.kind != "created":
+            raise record.fault(f"a journal begins with 'created', got '{record.kind}'")
+        try:
+            charter = Charter.from_json(record.body)
+        except InvalidCampaign:
+            raise
+        except ProbewiseError as error:
+            raise record.fault(str(error).rstrip(".")) from None
+        return cls(charter, charter.problem, record)
+
+    def after(self, record: Record) -> Ledger:
+        """After one more record."""
+        return replace(_FOLD[record.kind](self, record), last=record)
+
+    @property
+    def goal(self) -> BestItem:
+        """What is to be found, with the part of δ that this version of the data may spend."""
+        return self.charter.goal_of(self.amended)
+
+    @property
+    def risk(self) -> float:
+        """A bound on the probability that a wrong item was ever declared, over all versions of the data."""
+        return self.charter.risk(self.amended)
+
+    @property
+    def waiting(self) -> Sheet | None:
+        """The sheet that is not complete."""
+        return next((sheet for sheet in reversed(self.sheets) if not sheet.complete), None)
+
+    @cached_property
+    def begun(self) -> int:
+        """The number of the last sheet that began a planned round, or 0."""
+        return next((sheet.number for sheet in reversed(self.sheets) if sheet.planned and sheet.begins), 0)
+
+    @cached_property
+    def open(self) -> int | None:
+        """The number of the planned round that is not complete, if one is: rows or whole batches are still to come."""
+        batches = [sheet for sheet in self.sheets[self.begun - 1 :] if sheet.planned] if self.begun else []
+        if not all(sheet.complete for sheet in batches):
+            return self.begun
+        if not batches or batches[0].whole is None:
+            return None
+        came = sum((s.measurements(self.problem.n_probes).count for s in batches), np.zeros_like(batches[0].whole))
+        return self.begun if came.any() and self.wanted(batches[0].whole, came).any() else None
+
+    def wanted(self, whole: Counts, came: Counts) -> Counts:
+        """(n,): what is missing of a plan, as far as the stock allows."""
+        room = np.maximum(self.problem.stock - self.measured.count, 0)
+        return np.asarray(np.minimum(np.maximum(whole - came, 0), room), dtype=np.int64)
+
+    @cached_property
+    def reserved(self) -> Counts:
+        """(n,): what the open round still needs."""
+        out = np.zeros(self.problem.n_probes, dtype=np.int64)
+        if self.open is None:
+            return out
+        batches = [sheet for sheet in self.sheets[self.open - 1 :] if sheet.planned]
+        if batches[0].whole is None:
+            return np.bincount(batches[0].probes[batches[0].states == OPEN], minlength=out.size)
+        came = sum((sheet.measurements(out.size).count for sheet in batches), out)
+        return np.asarray(np.maximum(batches[0].whole - came, 0))
+
+    @cached_property
+    def measured(self) -> Measurements:
+        """All that is recorded, whether the algorithm has heard of it or not."""
+        n = self.charter.problem.n_probes
+        sheets = [sheet for sheet in self.sheets if not sheet.empty]
+        if not sheets:
+            return Measurements.empty(n)
+        there = [sheet.states == RECORDED for sheet in sheets]
+        probes = np.concatenate([s.probes[t] for s, t in zip(sheets, there, strict=True)])
+        outcomes = np.concatenate([s.outcomes[t] for s, t in zip(sheets, there, strict=True)])
+        return Measurements.from_outcomes(n, probes, outcomes)
+
+    def sheet(self, number: int) -> Sheet:
+        """The round of that number."""
+        return self.sheets[number - 1]
+
+    def has(self, place: Place) -> bool:
+        """Whether there is such a row."""
+        return place[0] <= len(self.sheets) and place[1] <= self.sheet(place[0]).size
+
+    def outcome(self, place: Place) -> float | None:
+        """The outcome that counts now."""
+        sheet, row = self.sheet(place[0]), place[1] - 1
+        return float(sheet.outcomes[row]) if sheet.states[row] == RECORDED else None
+
+    def changed(self, places: list[Place], outcomes: float | Array, state: int) -> Ledger:
+        """With another outcome and state of some rows."""
+        inside: dict[int, list[int]] = {}
+        for at, (number, _) in enumerate(places):
+            inside.setdefault(number, []).append(at)
+        sheets, amended = list(self.sheets), False
+        for number, given in inside.items():
+            sheet, rows = sheets[number - 1], np.array([places[at][1] - 1 for at in given])
+            counts = state == RECORDED or bool((sheet.states[rows] == RECORDED).any())
+            amended |= counts and self.concluded(sheet)
+            sheets[number - 1] = sheet.changed(
+                rows, outcomes if isinstance(outcomes, float) else outcomes[given], state
+            )
+        return replace(self, sheets=tuple(sheets), amended=self.amended + amended)
+
+    def concluded(self, sheet: Sheet) -> bool:
+        """Whether a round is complete, batches and all, and so may have been looked at with its answer."""
+        began = sheet.during
+        if sheet.planned:
+            began = next(s.number for s in self.sheets[sheet.number - 1 :: -1] if s.planned and s.begins)
+        return sheet.complete and (self.open is None or began != self.open)
+
+    def kept(self, places: list[Place], reason: str) -> Ledger:
+        """With the outcomes that count now among those of the past, and with the reason for leaving them."""
+        past = dict(self.past)
+        for place in places:
+            if (outcome := self.outcome(place)) is not None:
+                past[place] = (*past.get(place, ()), outcome)
+        return replace(self, past=past, reasons={**self.reasons, **dict.fromkeys(places, reason)})
+
+
+def _rows(ledger: Ledger, record: Record, ids: list[str], *states: int) -> list[Place]:
+    """The rows that ids name, each once; all of them must be in one of some states."""
+    places = [(int(round_), int(row)) for round_, row in (text[1:].split("-") for text in ids)]
+    for own, text in zip(places, ids, strict=True):
+        if not ledger.has(own):
+            raise record.fault(f"there is no row '{text}'")
+        if ledger.sheet(own[0]).states[own[1] - 1] not in states:
+            raise record.fault(f"row '{text}' cannot be {record.kind} as it stood")
+    if len(set(places)) < len(places):
+        raise record.fault("a row is named twice")
+    return places
+
+
+def _probes(ledger: Ledger, record: Record) -> NDArray[np.int64]:
+    """The probes of a new round."""
+    if record.body["round"] != len(ledger.sheets) + 1:
+        raise record.fault(f"round {record.body['round']} comes after round {len(ledger.sheets)}")
+    probes = np.array(record.body["probes"], dtype=np.int64)
+    if probes.max() >= (n := ledger.charter.problem.n_probes):
+        raise record.fault(f"there is no probe number {probes.max()} among {n}, which are numbered from 0")
+    return probes
+
+
+def _outcomes(ledger: Ledger, record: Record, outcomes: list[float], count: int) -> Array:
+    """One outcome for each row, in the range of the campaign."""
+    values = np.array(outcomes, dtype=np.float64)
+    if values.size != count:
+        raise record.fault(f"it has {values.size} outcomes of {count} rows")
+    low, high = ledger.charter.outcome_range
+    if not ((low <= values) & (values <= high)).all():
+        raise record.fault(f"an outcome lies outside the range of the campaign, {low:g} to {high:g}")
+    return values
+
+
+def _whole(ledger: Ledger, record: Record) -> Counts | None:
+    """(n,): the plan of the round that a batch begins."""
+    if (body := record.body.get("whole")) is None:
+        return None
+    probes, counts, n = np.array(body["probes"]), np.array(body["counts"]), ledger.charter.problem.n_probes
+    if probes.shape != counts.shape or np.unique(probes).size < probes.size or probes.max() >= n:
+        raise record.fault(f"the plan of the round must name probes below {n}, each once, with a count of each")
+    whole = np.zeros(n, dtype=np.int64)
+    whole[probes] = counts
+    return whole
+
+
+def _plan(record: Record, probes: NDArray[np.int64]) -> Plan:
+    counts = np.array(record.body.get("counts", []), dtype=np.int64)
+    try:
+        return Plan(probes, counts, record.body.get("key", ""))
+    except InvalidCampaign as error:
+        raise record.fault(str(error).rstrip(".")) from None
+
+
+def _asked(ledger: Ledger, record: Record) -> Ledger:
+    if ledger.waiting is not None:
+        raise record.fault(f"round {ledger.waiting.number} is not complete")
+    probes, body = _probes(ledger, record), record.body
+    plan: Plan | NDArray[np.int64] = probes  # of each row, in form 1
+    if "counts" in body or "key" in body:
+        plan = _plan(record, probes)
+    empty = np.broadcast_to(np.nan, plan.size)  # one number, whatever the size
+    states = np.broadcast_to(np.int8(OPEN), plan.size)
+    if not body["begins"] and not ledger.begun:
+        raise record.fault("it goes on with a round, and none has begun")
+    whole = _whole(ledger, record)
+    sheet = Sheet(body["round"], plan, empty, states, True, ledger.problem, body["begins"], whole, due=body["due"])
+    return replace(ledger, sheets=(*ledger.sheets, sheet))
+
+
+def _recorded(ledger: Ledger, record: Record) -> Ledger:
+    places = _rows(ledger, record, record.body["rows"], OPEN)
+    return ledger.changed(places, _outcomes(ledger, record, record.body["outcomes"], len(places)), RECORDED)
+
+
+def _unplanned(ledger: Ledger, record: Record) -> Ledger:
+    if not ledger.charter.algorithm.takes_any_rounds:
+        raise record.fault(f"'{ledger.charter.algorithm.name}' takes no rounds of the laboratory's own")
+    probes = _probes(ledger, record)
+    outcomes = _outcomes(ledger, record, record.body["outcomes"], probes.size)
+    states = np.full(probes.size, RECORDED, dtype=np.int8)
+    if "during" in record.body and (during := record.body["during"]) != ledger.open:
+        raise record.fault(f"it says that round {during} was open, and that was round {ledger.open}")
+    sheet = Sheet(
+        record.body["round"], probes, outcomes, states, False, ledger.problem, during=record.body.get("during")
+    )
+    return replace(ledger, sheets=(*ledger.sheets, sheet))
+
+
+def _corrected(ledger: Ledger, record: Record) -> Ledger:
+    places = _rows(ledger, record, [record.body["row"]], RECORDED, VOIDED)
+    outcome = _outcomes(ledger, record, [record.body["outcome"]], 1)
+    return ledger.kept(places, record.body["reason"]).changed(places, outcome, RECORDED)
+
+
+def _voided(ledger: Ledger, record: Record) -> Ledger:
+    places = _rows(ledger, record, record.body["rows"], OPEN, RECORDED)
+    return ledger.kept(places, record.body["reason"]).changed(places, np.nan, VOIDED)
+
+
+def _closed(ledger: Ledger, record: Record) -> Ledger:
+    number = record.body["round"]
+    if ledger.waiting is None or ledger.waiting.number != number:
+        raise record.fault(f"round {number} is not waiting for rows")
+    sheet = replace(ledger.waiting, closed=record.body["reason"])
+    return replace(ledger, sheets=(*ledger.sheets[: number - 1], sheet, *ledger.sheets[number:]))
+
+
+def _stocked(ledger: Ledger, record: Record) -> Ledger:
+    if record.body["probe"] not in ledger.problem.probe_names:
+        raise record.fault(f"there is no probe {record.body['probe']!a:.40}")
+    problem = stocked(ledger.problem, record.body)
+    try:
+        check(problem, ledger.charter.goal, ledger.charter.algorithm)
+    except ProbewiseError as error:
+        raise record.fault(str(error).rstrip(".")) from None
+    return replace(ledger, problem=problem)
+
+
+def stocked(problem: Problem, change: Mapping[str, Any]) -> Problem:
+    """The problem with another stock of one probe."""
+    stock = problem.stock.copy()
+    stock[problem.probe_names.index(change["probe"])] = np.inf if change["stock"] is None else change["stock"]
+    return replace(problem, stock=stock)
+
+
+def _decided(ledger: Ledger, record: Record) -> Ledger:
+    names, name = ledger.charter.problem.item_names, record.body["item"]
+    if name not in names:
+        raise record.fault(f"there is no item {name!a:.40}")
+    if ledger.declared is not None or record.body["round"] > len(ledger.sheets):
+        raise record.fault("an item is declared already, or the round that decided is not there")
+    return replace(ledger, declared=names.index(name), declaration=record)
+
+
+def _withdrawn(ledger: Ledger, record: Record) -> Ledger:
+    if ledger.declared is None or ledger.charter.problem.item_names[ledger.declared] != record.body["item"]:
+        raise record.fault(f"item {record.body['item']!a:.40} is not declared the best")
+    return replace(ledger, declared=None, declaration=record)
+
+
+def _created(ledger: Ledger, record: Record) -> Ledger:
+    raise record.fault("a campaign is created once")
+
+
+def _note(ledger: Ledger, record: Record) -> Ledger:
+    return ledger
+
+
+_FOLD: dict[str, Callable[[Ledger, Record], Ledger]] = {
+    "created": _created,
+    "asked": _asked,
+    "recorded": _recorded,
+    "unplanned": _unplanned,
+    "corrected": _corrected,
+    "voided": _voided,
+    "closed": _closed,
+    "stocked": _stocked,
+    "decided": _decided,
+    "withdrawn": _withdrawn,
+    "note": _note,
+}

@@ -1,0 +1,200 @@
+"""Replays: the state of the algorithm that a ledger leads to, a pure function of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from probewise.campaign.state.charter import Charter
+from probewise.campaign.state.ledger import Ledger
+from probewise.campaign.state.sheet import RECORDED, Sheet, nth
+from probewise.estimate import Estimate, least_squares
+from probewise.goal import BestItem
+from probewise.measurements import Measurements
+from probewise.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What the algorithm is told at once: a round with all its batches, and what came from elsewhere meanwhile."""
+
+    problem: Problem
+    """What the campaign is about."""
+    sheets: tuple[Sheet, ...]
+    """The batches of a round, then the laboratory's own rounds that were measured while it was open."""
+
+    @property
+    def first(self) -> Sheet:
+        """The sheet with which it began."""
+        return self.sheets[0]
+
+    @property
+    def batches(self) -> tuple[Sheet, ...]:
+        """The sheets of the round itself."""
+        return tuple(sheet for sheet in self.sheets if sheet.planned == self.first.planned)
+
+    @cached_property
+    def came(self) -> Measurements:
+        """What is recorded of the round itself, more than was planned included."""
+        parts = (sheet.measurements(self.problem.n_probes) for sheet in self.batches)
+        return sum(parts, Measurements.empty(self.problem.n_probes))
+
+    @cached_property
+    def rounds(self) -> tuple[Measurements, ...]:
+        """Round by round: what fits the plan, what exceeds it, and each round of the laboratory's own.
+
+        Of a probe that came more often than planned, the first rows fit, by number; it does not matter when they came.
+        """
+        n, own = self.problem.n_probes, [sheet for sheet in self.sheets if sheet not in self.batches]
+        found = [self.came]
+        if self.first.whole is not None and (self.came.count > self.first.whole).any():
+            probes = np.concatenate([sheet.probes[sheet.states == RECORDED] for sheet in self.batches])
+            outcomes = np.concatenate([sheet.outcomes[sheet.states == RECORDED] for sheet in self.batches])
+            fits = nth(probes) < self.first.whole[probes]
+            found = [Measurements.from_outcomes(n, probes[part], outcomes[part]) for part in (fits, ~fits)]
+        found += [sheet.measurements(n) for sheet in own]
+        return tuple(round for round in found if round.n)
+
+    @cached_property
+    def fits(self) -> tuple[Estimate, ...]:
+        """The estimate of each round by itself."""
+        return tuple(least_squares(self.problem.probes, round, sigma=self.problem.sigma) for round in self.rounds)
+
+    def same(self, other: Step) -> bool:
+        """Whether it has the same data; a sheet is frozen, so the same object is the same data."""
+        return len(self.sheets) == len(other.sheets) and all(map(_is, self.sheets, other.sheets))
+
+
+@dataclass(frozen=True, eq=False)
+class Trail:
+    """The states of the algorithm from the first round to the last one it was told."""
+
+    charter: Charter
+    """What the campaign is about."""
+    goal: BestItem
+    """What is to be found, with the part of δ that this version of the data may spend."""
+    steps: tuple[Step, ...]
+    """What it was told, in that order."""
+    reached: tuple[Any, ...]
+    """The state before the first of them, and after each."""
+    open: Step | None = None
+    """The round of which batches are still to come: nothing of it has been told."""
+
+    @property
+    def state(self) -> Any:
+        """The state now."""
+        return self.reached[-1]
+
+    @property
+    def answer(self) -> int | None:
+        """The item to recommend, or None while undecided."""
+        return self.charter.algorithm.answer(self.charter.problem, self.goal, self.state)
+
+    @property
+    def came(self) -> Measurements:
+        """What is there of the open round."""
+        return Measurements.empty(self.charter.problem.n_probes) if self.open is None else self.open.came
+
+    @cached_property
+    def sheets(self) -> tuple[Sheet, ...]:
+        """The sheets with outcomes that it was told, in that order, then the complete batches of the open round."""
+        batches = () if self.open is None else self.open.batches
+        return tuple(sheet for sheets in (*(step.sheets for step in self.steps), batches) for sheet in _heard(sheets))
+
+    @cached_property
+    def states(self) -> tuple[Any, ...]:
+        """The state after each of the sheets; that of a round changes with the last one told."""
+        out = []
+        for step, before, after in zip(self.steps, self.reached[:-1], self.reached[1:], strict=True):
+            out += [before] * (len(_heard(step.sheets)) - 1) + [after]
+        return (*out, *[self.state] * (len(self.sheets) - len(out)))
+
+    @cached_property
+    def finished(self) -> tuple[int, ...]:
+        """How many rounds were finished after each of the sheets."""
+        out, done = [], 0
+        for step in self.steps:
+            out += [done] * (len(_heard(step.sheets)) - 1) + [done + len(step.rounds)]
+            done = out[-1]
+        return (*out, *[done] * (len(self.sheets) - len(out)))
+
+
+def replay(ledger: Ledger, known: Trail | None = None) -> Trail:
+    """Tell the algorithm every round up to the first that is not complete or that brings the answer.
+
+    It hears of the outcomes that count now and of nothing else: neither of when they came nor of those that were
+    corrected or voided. A round without any outcome is not told. What is ``known`` of a trail with the same goal and
+    the same rounds at its beginning is taken over.
+    """
+    charter, goal = ledger.charter, ledger.goal
+    problem, algorithm = charter.problem, charter.algorithm
+    if known is not None and known.goal != goal:
+        known = None
+    told: list[Step] = []
+    reached = [algorithm.init(problem, goal) if known is None else known.reached[0]]
+    for step in _steps(ledger):
+        if algorithm.answer(problem, goal, reached[-1]) is not None:
+            break
+        if not _over(step, ledger, goal, reached[-1]):
+            return Trail(charter, goal, tuple(told), tuple(reached), step)
+        if not step.rounds:
+            continue
+        at = len(told)
+        if known is not None and at < len(known.steps) and known.steps[at].same(step):
+            told.append(known.steps[at])
+            reached.append(known.reached[at + 1])
+        else:
+            known = None
+            told.append(step)
+            reached.append(algorithm.tell_overlapping(step.first.problem, goal, reached[-1], step.rounds))
+    return Trail(charter, goal, tuple(told), tuple(reached))
+
+
+def _steps(ledger: Ledger) -> Iterator[Step]:
+    """The rounds in the order in which they began, each with what was measured from elsewhere while it was open.
+
+    In journals of the first form nothing says what was open when, and a round of the laboratory's own follows the round
+    before it.
+    """
+    groups: list[list[Sheet]] = []
+    for sheet in ledger.sheets:
+        if sheet.planned and not sheet.begins:
+            next(group for group in reversed(groups) if group[0].planned).append(sheet)
+        elif sheet.during is not None:
+            next(group for group in groups if group[0].number == sheet.during).append(sheet)
+        else:
+            groups.append([sheet])
+    for group in groups:
+        if group[0].planned and group[0].whole is not None:
+            last = max(sheet.number for sheet in group if sheet.planned)
+            between = [own for own in groups if not own[0].planned and group[0].number < own[0].number < last]
+            group += [own.pop() for own in between]
+    for group in filter(None, groups):
+        ordered = sorted(group, key=lambda sheet: (not sheet.planned, sheet.number))
+        yield Step(ledger.charter.problem, tuple(ordered))
+
+
+def _over(step: Step, ledger: Ledger, goal: BestItem, state: Any) -> bool:
+    """Whether a round is complete: all sheets are, and no batch is to come."""
+    if not all(sheet.complete for sheet in step.sheets):
+        return False
+    first, algorithm = step.first, ledger.charter.algorithm
+    if not first.planned or not algorithm.limits.split or not step.came.n or first.number < ledger.begun:
+        return True
+    if first.whole is not None:
+        return not ledger.wanted(first.whole, step.came.count).any()
+    # of the first form: the plan is not on record, but its size is that of what would be asked
+    plan = algorithm.ask(first.problem, goal, state, ledger.charter.stream(first.number))
+    return step.came.n >= int(plan.sum()) or not ledger.wanted(plan, step.came.count).any()
+
+
+def _heard(sheets: Sequence[Sheet]) -> list[Sheet]:
+    return [sheet for sheet in sheets if sheet.complete and not sheet.empty]
+
+
+def _is(one: object, other: object) -> bool:
+    return one is other

@@ -1,0 +1,122 @@
+"""Sheets: the rows of a round, or of a batch of it, and what came back."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probewise.campaign.state.plan import Plan
+from probewise.coordinates import Array
+from probewise.measurements import Counts, Measurements
+from probewise.problem import Problem
+
+OPEN, RECORDED, VOIDED = 0, 1, 2
+"""States of a row."""
+
+Place = tuple[int, int]
+"""Round and row, both from 1."""
+
+_ID = re.compile(r"\s*[rR]?0*([1-9][0-9]{0,8})-0*([1-9][0-9]{0,8})\s*")
+
+
+def row_id(round_: int, row: int) -> str:
+    """r3-17: row 17 of round 3; the letter keeps spreadsheets from reading a date."""
+    return f"r{round_}-{row}"
+
+
+def place_of(text: str) -> Place | None:
+    """Round and row that an id names, the letter left out or not; None if it is no id."""
+    found = _ID.fullmatch(text)
+    return None if found is None else (int(found[1]), int(found[2]))
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """One round: its rows in the order of measuring, and what came back."""
+
+    number: int
+    """Number of the round, from 1."""
+    plan: Plan | NDArray[np.int64]
+    """From which the rows follow, or (k,): the probe of each row."""
+    outcomes: Array
+    """(k,): the outcome that counts now, NaN where there is none."""
+    states: NDArray[np.int8]
+    """(k,): OPEN, RECORDED or VOIDED."""
+    planned: bool
+    """False for a round that the laboratory chose by itself."""
+    problem: Problem
+    """The problem when the round began, with the stock of that time."""
+    begins: bool = True
+    """False for a further batch of a round that the algorithm had planned as a whole."""
+    whole: NDArray[np.int64] | None = None
+    """(n,): how often the round that begins here measures each probe, if it is given out in batches."""
+    during: int | None = None
+    """The round that was open when the laboratory measured this one by itself."""
+    due: str | None = None
+    """The day by which the rows are wanted."""
+    closed: str | None = None
+    """Why the rows that are missing are not waited for."""
+
+    @property
+    def probes(self) -> NDArray[np.int64]:
+        """(k,): the probe of each row."""
+        return self.plan.rows if isinstance(self.plan, Plan) else self.plan
+
+    @property
+    def size(self) -> int:
+        """Number k of rows."""
+        return self.plan.size
+
+    def counts(self, n_probes: int) -> NDArray[np.int64]:
+        """(n,): rows of each probe."""
+        if not isinstance(self.plan, Plan):
+            return np.bincount(self.plan, minlength=n_probes)
+        out = np.zeros(n_probes, dtype=np.int64)
+        out[self.plan.probes] = self.plan.counts
+        return out
+
+    @cached_property
+    def left(self) -> int:
+        """Rows that are open; OPEN is 0."""
+        return self.size - int(np.count_nonzero(self.states))
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether an algorithm may be told of it."""
+        return self.closed is not None or self.left == 0
+
+    @cached_property
+    def empty(self) -> bool:
+        """Whether no row has an outcome."""
+        return self.left == self.size or not (self.states == RECORDED).any()
+
+    @property
+    def replicates(self) -> NDArray[np.int64]:
+        """(k,): 1 for the first row of its probe in this round, 2 for the second, …"""
+        return nth(self.probes) + 1
+
+    def measurements(self, n_probes: int) -> Measurements:
+        """What is recorded and not voided, in the order of the rows: it does not matter when each came."""
+        if self.empty:
+            return Measurements.empty(n_probes)
+        there = self.states == RECORDED
+        return Measurements.from_outcomes(n_probes, self.probes[there], self.outcomes[there])
+
+    def changed(self, rows: NDArray[np.int64], outcomes: float | Array, state: int) -> Sheet:
+        """With another outcome and state of some rows, numbered from 0."""
+        values, states = self.outcomes.copy(), self.states.copy()
+        values[rows], states[rows] = outcomes, state
+        return replace(self, outcomes=values, states=states)
+
+
+def nth(values: NDArray[np.int64]) -> Counts:
+    """(k,): how many equal values stand before each."""
+    order = np.argsort(values, kind="stable")
+    starts = np.flatnonzero(np.append(True, np.diff(values[order]) != 0))
+    out = np.empty(values.size, dtype=np.int64)
+    out[order] = np.arange(values.size) - np.repeat(starts, np.diff(np.append(starts, values.size)))
+    return out

@@ -32,6 +32,12 @@ def test_batches_make_up_the_plan(plan, most, replicates):
         assert max(sizes) - min(sizes) <= 1
 
 
+def test_a_measurement_has_its_place_in_the_middle_of_its_part_of_the_plan():
+    """Places of one and of three: 1/2 and 1/6, 1/2, 5/6."""
+    assert Limits(most=2).batch(np.array([1, 3]), np.zeros(2, dtype=np.int64)).tolist() == [1, 1]
+    assert Limits(most=1).batch(np.array([1, 3]), np.zeros(2, dtype=np.int64)).tolist() == [0, 1]
+
+
 def test_every_batch_is_like_the_plan():
     plan = np.array([600, 300, 90, 9, 1])
     told = np.zeros_like(plan)
@@ -156,6 +162,13 @@ def test_nothing_is_ruled_out_before_all_overlapping_rounds_are_there():
     assert algorithm.tell(problem, GOAL, state, good).winner == 0
     for rounds in ((good, bad), (bad, good)):
         assert algorithm.tell_overlapping(problem, GOAL, state, rounds).winner is None
+
+
+def test_the_next_design_begins_with_the_probes_of_all_overlapping_rounds():
+    problem, algorithm = pw.Problem(np.eye(3)), pw.Sage()
+    rounds = [_exactly([3, 0, 0], [1.0, 0.0, 0.0]), _exactly([0, 2, 0], [0.0, 1.0, 0.0])]
+    state = algorithm.tell_overlapping(problem, GOAL, algorithm.init(problem, GOAL), rounds)
+    assert state.last.tolist() == [True, True, False]
 
 
 def _exactly(counts, means):

@@ -19,7 +19,9 @@ from hypothesis import strategies as st
 
 import probewise as pw
 from probewise.campaign import KINDS, Memory, Record, Sheet
+from probewise.campaign.findings.news import Stand, news, what_changed
 from probewise.campaign.journal import records
+from probewise.campaign.state.replay import replay
 from probewise.campaign.state.sheet import place_of, row_id
 from probewise.design import digest
 
@@ -381,6 +383,10 @@ def test_own_rows_wait_for_the_round_whose_outcomes_may_have_led_to_them() -> No
     campaign.tell(rows.filled(truth(rows)))
     assert [sheet.number for sheet in campaign.trail.sheets] == [1, 3, 2]
     assert len(campaign.trail.state.pool.fits) == 2
+    # a journal of the first form says neither what was planned nor what was open: own rows follow the round before
+    sheets = [replace(sheet, whole=None, during=None) for sheet in campaign.ledger.sheets]
+    first = replay(replace(campaign.ledger, sheets=tuple(sheets)))
+    assert [[sheet.number for sheet in step.sheets] for step in first.steps] == [[1, 3], [2]]
 
 
 def test_own_rows_are_told_together_with_the_round_that_was_open() -> None:
@@ -491,6 +497,21 @@ def test_own_rows_cannot_use_up_what_an_open_round_needs() -> None:
         rows = campaign.ask()
         campaign.tell(rows.filled([0.0] * len(rows["probe"])))
     np.testing.assert_array_equal(campaign.trail.steps[0].rounds[0].count, campaign.ledger.sheets[0].whole)
+    told = campaign.tell([{"probe": name, "outcome": 2.0}] * 31, off_plan=True)  # measured is measured
+    assert len(told.recorded) == 31
+
+
+def test_only_own_rounds_of_the_same_rows_are_taken_for_one() -> None:
+    campaign = create()
+    rows = campaign.ask()
+    campaign.tell(rows.filled(truth(rows)))
+    own = [{"probe": name, "outcome": value} for name, value in zip(rows["probe"], truth(rows), strict=True)]
+    for twin in (own, own[:1], own[1:]):
+        assert campaign.tell(twin, off_plan=True).recorded
+    assert len(campaign.ledger.sheets) == 4
+    again = campaign.tell(own[::-1], off_plan=True)
+    assert (again.recorded, again.repeated[0], len(again.repeated)) == ((), "r2-1", len(own))
+    assert "on record already, as round 2" in again.sentence
 
 
 # Data that change afterwards
@@ -609,6 +630,24 @@ def test_the_last_round_decides_and_says_so() -> None:
             break
     assert told.sentence == f"{len(rows)} recorded. 'A' is the best, with confidence 0.95."
     assert campaign.void(rows["measurement"][0], reason="spilled").startswith("Voided.")
+
+
+def test_what_changed_is_said_of_every_item_and_of_three_rows() -> None:
+    campaign = pw.Campaign.create(Memory(), pw.Problem(np.eye(10)), pw.BestItem(0.1, 0.5), seed=0)
+    few, all_of_them = frozenset({0}), frozenset({0, 1, 8})
+    said = news(Stand(None, few), Stand(None, all_of_them), campaign.ledger, certified=True)
+    assert said == ["Back among the items that may be the best: '1', '8'."]
+    said = news(Stand(0, few), Stand(8, frozenset({8})), campaign.ledger, certified=True)
+    assert said[-1] == "'8' is the best, with confidence 0.9."
+    said = news(Stand(0, few), Stand(8, all_of_them), campaign.ledger, certified=True)
+    assert said[0] == "'0' is no longer declared the best."
+    assert said[-1] == "'8' is within 0.5 of the best, with confidence 0.9."
+    assert news(Stand(8, few), Stand(8, few), campaign.ledger, certified=True) == []
+    declared = finish(create()).ledger
+    for count, rows in ((3, "r1-1, r1-2, r1-3"), (4, "r1-1, r1-2, r1-3 and 1 more")):
+        body = {"rows": [f"r1-{row + 1}" for row in range(count)], "reason": "spilt"}
+        voided = Record.new("voided", body, author="", after=declared.declaration)
+        assert what_changed([voided], declared) == f"{rows} voided (spilt)"
 
 
 def test_a_replay_that_decides_otherwise_is_not_believed() -> None:

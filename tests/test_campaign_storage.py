@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 import probewise as pw
-from probewise.campaign import Memory, Storage, storage_at
+from probewise.campaign import Memory, Record, Storage, storage_at
 from probewise.campaign.journal import lines, sqlite, tables
 from probewise.campaign.journal import storage as base
+from probewise.campaign.journal.chain import unread
 from probewise.testing import check_storage
 
 DATA = Path(__file__).parent / "data"
@@ -33,6 +34,21 @@ PLACES: dict[str, Callable[[Path], Callable[[], Storage]]] = {
     "lines": lambda folder: lambda: storage_at(folder / "a.jsonl"),
     "sqlite": lambda folder: lambda: storage_at(folder / "a.campaign"),
 }
+
+
+def test_records_follow_the_last_one_that_is_known_and_no_other() -> None:
+    memory = Memory()
+    campaign = create(memory)
+    campaign.note("one")
+    campaign.note("two")
+    first, second, third = campaign.records
+    assert [*unread(memory, None)] == [first, second, third]
+    assert [*unread(memory, second)] == [third]
+    assert [*unread(memory, third)] == []
+    other = Record.new("note", second.body | {"text": "another"}, author="", after=first)
+    for last in (other, Record.new("note", second.body, author="", after=third)):
+        with pytest.raises(pw.InvalidCampaign, match=f"no longer holds record {last.seq} as it was read before: it"):
+            next(unread(memory, last), None)
 
 
 @pytest.mark.parametrize("kind", PLACES)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -45,6 +46,20 @@ def test_a_forecast_is_pure_and_ends_at_zero():
     assert found == again
     assert all(f.low <= f.measurements <= f.high for _, f in found)
     assert found[-1][1] == Forecast(0, 0, 0, 0.0, 0)
+
+
+@pytest.mark.parametrize("sigma", [3.0, "unknown"])
+def test_a_forecast_plays_with_the_noise_that_was_stated_or_seen(sigma, monkeypatch):
+    module, seen = sys.modules[pw.Sage.__module__], []
+    played = module.race
+    monkeypatch.setattr(module, "race", lambda *given: seen.append(given[-1]) or played(*given))
+    problem, rng = pw.Problem(np.eye(2), sigma=sigma), np.random.default_rng(0)
+    environment, state = LinearEnvironment(problem, np.array([1.0, 0.9])), pw.Sage().init(problem, GOAL)
+    for _ in range(2):
+        state = pw.Sage().tell(problem, GOAL, state, environment.draw(np.array([40, 40]), rng))
+    assert pw.Sage().forecast(problem, GOAL, state) is not None
+    value, degrees = state.pool.pure_error
+    assert seen == [1.0 if sigma == 3.0 else math.sqrt(value / degrees)]
 
 
 def test_nothing_is_forecast_from_nothing():

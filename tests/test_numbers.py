@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 import probewise as pw
+from probewise.adequacy import check_adequacy
 from probewise.algorithms.base import Standing
 from probewise.campaign import Campaign, Memory
 from probewise.campaign.findings.appraisal import appraised, finished, scrutinised
@@ -233,3 +235,39 @@ def test_checks_for_noise_of_unknown_scale() -> None:
     checks = scrutinised(lab.ledger, None)
     assert checks.noise.found == "The noise is not stated but estimated from replicates."
     assert checks.verdict == "adequate"
+
+
+SIGMA = np.array([0.5, 2.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    ("known", "replicates", "scale"),
+    [
+        (True, 8, None),
+        (False, 8, lambda value, degrees: math.sqrt(noise_bound(value, degrees, 0.1 * 0.3))),
+        (False, 2, lambda value, degrees: math.sqrt(value / degrees)),  # a guess: nothing bounds the noise
+        (False, 1, lambda value, degrees: 1.0),
+    ],
+)
+def test_a_campaign_is_checked_at_the_noise_that_is_known_of_it(
+    known: bool, replicates: int, scale: Callable[[float, int], float] | None
+) -> None:
+    """The outcomes drift and are not linear; each probe has a noise of its own."""
+    problem, goal = pw.Problem(PROBES, ITEMS, sigma=SIGMA, sigma_known=known), pw.BestItem(delta=0.3)
+    lab, rng, rounds = Campaign.create(Memory(), problem, goal, seed=1), np.random.default_rng(3), []
+    for drift in (0.0, 0.1):
+        probes = np.repeat([0, 1, 2], [replicates, 1, 1])
+        values = np.array([5.0, 3.0, 40.0])[probes] + drift + 0.2 * SIGMA[probes] * rng.normal(size=probes.size)
+        lab.tell([{"probe": str(i), "outcome": y} for i, y in zip(probes, values, strict=True)], off_plan=True)
+        rounds.append(Measurements.from_outcomes(3, probes, values))
+    within = [part.pure_error(sigma=SIGMA) for part in rounds]
+    sums = sum(part.value for part in within), sum(part.degrees for part in within)
+    sigma = None if scale is None else scale(*sums) * SIGMA
+    assert replicates != 8 or noise_bound(*sums, 0.03) < math.inf
+    assert replicates == 8 or noise_bound(*sums, 0.03) == math.inf
+    wanted = [
+        repr(check_adequacy(problem, goal, rounds, sigma=sigma, bounded=replicates == 8, leader=leader))
+        for leader in (None, 3)
+    ]
+    assert [repr(scrutinised(lab.ledger, leader)) for leader in (None, 3)] == wanted
+    assert replicates == 1 or wanted[0] != wanted[1]

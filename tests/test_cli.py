@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
@@ -611,3 +612,13 @@ def test_the_page_lists_the_keys_of_json(name: str, folder: Path) -> None:
     row = re.findall(rf"^\| `{name}` \| (.+) \|$", PAGE.read_text(), flags=re.M)[0]
     top = re.sub(r" \(.*?\)", "", row)
     assert re.findall(r"`(\w+)`", top) == list(json.loads(lines[name]().stdout))
+
+
+@pytest.mark.parametrize("name", cli.COMMANDS)
+def test_help_of_every_option_stands_by_itself(name: str) -> None:
+    """It says what the value is, not a fragment that needs the option's name to make sense, as "Of the noise."."""
+    options = [p for p in main.commands[name].params if isinstance(p, click.Option)]
+    for said in (str(option.help) for option in options):
+        assert len(said.split()) >= 3, said
+        assert said.endswith("."), said
+        assert not re.match(r"(Of|On|Where|Why|Who|May) ", said), said

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 @click.command()
 @path_argument
-@click.option("--out", type=FILE, metavar="FILE.csv", help="Write the table there instead of to standard output.")
-@click.option("--due", metavar="DATE", help="Day by which a new round is wanted, as 2026-12-31.")
+@click.option("--out", type=FILE, metavar="FILE.csv", help="Write the table to this file instead of standard output.")
+@click.option("--due", metavar="DATE", help="Day by which the new round should be measured, for example 2026-12-31.")
 @click.option(
     "--max-round",
     type=INTEGER,
     default=100_000,
     show_default=True,
     metavar="N",
-    help="Refuse a new round of more rows.",
+    help="Refuse a new round with more rows than this.",
 )
 @author_option
 @json_option
@@ -42,7 +42,7 @@ def command(
 ) -> None:
     """What to measure next, as a table to fill in.
 
-    Measure in the order of the rows, write each outcome into its row, and give the table to `probewise tell`. Asked
+    Measure in the order of the rows, write each outcome into its row, and give the table to `probewise tell`. Run
     again, it gives the rows that are still open. Columns: measurement (the id), round, probe, replicate, outcome
     (empty), then the probe's own.
 

@@ -22,16 +22,29 @@ COLUMNS = (
 
 @click.command()
 @click.option(
-    "--method", "methods", multiple=True, metavar="NAME", help="May be repeated; default: all that are proved."
+    "--method",
+    "methods",
+    multiple=True,
+    metavar="NAME",
+    help="Method to audit; may be repeated. Default: all with a proof.",
 )
 @click.option(
-    "--delta", "deltas", multiple=True, type=NUMBER, help="May be repeated; default: 0.3, 0.1, 0.05 and 0.01."
+    "--delta",
+    "deltas",
+    multiple=True,
+    type=NUMBER,
+    help="Error rate to promise; may be repeated. Default: 0.3, 0.1, 0.05 and 0.01.",
 )
-@click.option("--runs", type=WHOLE, default=1000, show_default=True, help="On each instance.")
-@click.option("--each", is_flag=True, help="A row for each instance, which must pass by itself.")
+@click.option("--runs", type=WHOLE, default=1000, show_default=True, help="Runs on each instance.")
+@click.option("--each", is_flag=True, help="Print one row per instance; each must pass on its own.")
 @seed_option
 @workers_option
-@click.option("--journal", type=FILE, metavar="FOLDER", help="Keep finished runs here; an interrupted audit goes on.")
+@click.option(
+    "--journal",
+    type=FILE,
+    metavar="FOLDER",
+    help="Keep finished runs in this folder, so that an interrupted audit can continue.",
+)
 @out_option(", ".join(COLUMNS))
 @json_option
 @click.pass_context
@@ -49,14 +62,14 @@ def command(
 ) -> None:
     """How often each method errs, on instances chosen to hurt.
 
-    Near ties, near duplicates, few probes for many items and the reverse, and noise at its sub-Gaussian limit. The
-    interval of the error rate is exact, at 99 %.
+    They have near ties, near duplicates, few probes for many items and the reverse, and noise at its sub-Gaussian
+    limit. The interval of the error rate is exact, at 99 %.
 
     \b
     Example
       probewise audit --method rage-tight --delta 0.05 --runs 200
 
-    Exit code 1: the upper end of an interval exceeds its delta; too many errors, or too few runs to tell.
+    Exit code 1: the upper end of an interval exceeds its delta: there were too many errors, or too few runs to tell.
     """
     from probewise.experiments.audit import DELTAS, TRAPS, audit
     from probewise.experiments.methods import PROVEN

@@ -16,10 +16,10 @@ from probewise.cli.inputs import FILE, json_option
 @click.argument("to", type=FILE, metavar="TO")
 @json_option
 def command(path: str, to: Path, as_json: bool) -> None:
-    """Copy a campaign into a new file, also while others write.
+    """Copy a campaign into a new file, even while others write.
 
-    TO is text if its name ends in .jsonl, else a file of SQLite; either opens as a campaign. The copy is read again and
-    compared before it gets its name; a file that is there is never overwritten.
+    TO is a text file if its name ends in .jsonl, otherwise an SQLite file; either opens as a campaign. The copy is read
+    again and compared before it gets its name. An existing file is never overwritten.
 
     \b
     Example

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 path_argument = click.argument("path", metavar="PATH")
 """A file, or the URL of a database."""
-author_option = click.option("--author", metavar="NAME", help="Who says so, for the journal. Default: the user's name.")
-reason_option = click.option("--reason", required=True, metavar="TEXT", help="Why; it stays in the journal.")
+author_option = click.option(
+    "--author", metavar="NAME", help="Your name, for the journal. Default: your user name on this computer."
+)
+reason_option = click.option("--reason", required=True, metavar="TEXT", help="The reason; it is kept in the journal.")
 
 
 def check_place(path: str) -> None:

@@ -90,12 +90,16 @@ workers_option = click.option(
     type=WHOLE,
     default=1,
     show_default=True,
-    help="Processes; any number gives the same table.",
+    help="Number of processes; the results do not depend on it.",
 )
-seed_option = click.option("--seed", type=SEED, default=0, show_default=True, help="Of all random numbers.")
+seed_option = click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of all random numbers.")
 delta_option = click.option(
-    "--delta", type=NUMBER, default=0.05, show_default=True, help="Probability of a wrong answer allowed."
+    "--delta", type=NUMBER, default=0.05, show_default=True, help="Allowed probability of a wrong answer."
 )
 epsilon_option = click.option(
-    "--epsilon", type=NUMBER, default=0.0, show_default=True, help="An item this close to the best will do."
+    "--epsilon",
+    type=NUMBER,
+    default=0.0,
+    show_default=True,
+    help="Accept an item that is at most this far below the best.",
 )

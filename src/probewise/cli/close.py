@@ -14,9 +14,9 @@ from probewise.cli.inputs import json_option
 @author_option
 @json_option
 def command(path: str, reason: str, author: str | None, as_json: bool) -> None:
-    """Wait no longer for the rows of a round that are missing.
+    """Stop waiting for the missing rows of a round.
 
-    If they come after all, they are accepted. The reason must not be what the outcomes look like.
+    If they arrive later, they are still accepted. The reason must not be what the outcomes look like.
 
     \b
     Example

@@ -17,10 +17,10 @@ from probewise.cli.inputs import json_option
 @author_option
 @json_option
 def command(path: str, measurement: str, outcome: str, reason: str, author: str | None, as_json: bool) -> None:
-    """Give a row another outcome, also one that was voided.
+    """Replace the outcome of a row, or bring back a voided one.
 
-    Everything is computed anew: items that were ruled out may come back, and an item that was declared the best may
-    be withdrawn. What was there before stays in the journal.
+    Everything is computed again: items that were ruled out may come back, and an item that was declared the best may
+    be withdrawn. The old outcome stays in the journal.
 
     \b
     Example

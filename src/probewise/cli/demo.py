@@ -20,9 +20,9 @@ UNDRAWN = "No picture was drawn, because matplotlib is missing; install probewis
 
 @click.command()
 @click.option(
-    "--out", type=FILE, default=Path("demo"), show_default=True, metavar="FOLDER", help="Where the picture goes."
+    "--out", type=FILE, default=Path("demo"), show_default=True, metavar="FOLDER", help="Folder for the picture."
 )
-@click.option("--no-picture", is_flag=True, help="Numbers only.")
+@click.option("--no-picture", is_flag=True, help="Print the numbers only, without a picture.")
 @json_option
 def command(out: Path, no_picture: bool, as_json: bool) -> None:
     """One problem of the paper from end to end, in a few seconds.

@@ -37,16 +37,16 @@ INEXACT = (
     type=NUMBER,
     default=1e-3,
     show_default=True,
-    help="Distance to the optimum allowed, relative and certified.",
+    help="Allowed relative distance to the optimum; it is proved, not estimated.",
 )
 @click.option(
     "--solver",
     type=click.Choice(["certified", "frank-wolfe"]),
     default="certified",
     show_default=True,
-    help="frank-wolfe is the one of the paper, which does not know when it is done.",
+    help="frank-wolfe is the solver of the paper; it cannot tell when it is done.",
 )
-@click.option("--small-support", is_flag=True, help="Use as few probes as give the same precision.")
+@click.option("--small-support", is_flag=True, help="Look for a design of the same precision on fewer probes.")
 @out_option("probe, weight, cost_share")
 @click.option("--plot", type=FILE, metavar="FILE", help="Draw the weights: .png, .svg or .pdf.")
 @json_option

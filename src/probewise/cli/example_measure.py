@@ -14,8 +14,8 @@ from probewise.cli.inputs import FILE, SEED, json_option
 
 @click.command()
 @click.argument("table", type=FILE)
-@click.option("--out", type=FILE, metavar="FILE.csv", help="Write there; default: into TABLE itself.")
-@click.option("--seed", type=SEED, default=0, show_default=True, help="Of the noise.")
+@click.option("--out", type=FILE, metavar="FILE.csv", help="Write to this file. Default: fill in TABLE itself.")
+@click.option("--seed", type=SEED, default=0, show_default=True, help="Seed of the noise.")
 @json_option
 def command(table: Path, out: Path | None, seed: int, as_json: bool) -> None:
     """The laboratory of the example: fill in outcomes.

@@ -15,7 +15,7 @@ from probewise.cli.inputs import FILE, json_option
 @click.command()
 @path_argument
 @click.option(
-    "--out", type=FILE, required=True, metavar="FILE.csv|.jsonl", help="Where it goes; it must be a new file."
+    "--out", type=FILE, required=True, metavar="FILE.csv|.jsonl", help="File to write; it must not exist yet."
 )
 @json_option
 def command(path: str, out: Path, as_json: bool) -> None:

@@ -20,11 +20,17 @@ from probewise.tables import duplicated, named, read_table
 
 @click.command()
 @source_options
-@click.option("--theta", required=True, metavar="FILE|LIST", help="The supposed truth: a table, or numbers as 1,0,0.5.")
 @click.option(
-    "--delta", type=NUMBER, default=0.05, show_default=True, help="Probability of a wrong answer that is allowed."
+    "--theta", required=True, metavar="FILE|LIST", help="The assumed truth: a table, or numbers such as 1,0,0.5."
 )
-@click.option("--tol", type=NUMBER, default=1e-4, show_default=True, help="Relative gap of ψ* allowed, certified.")
+@click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Allowed probability of a wrong answer.")
+@click.option(
+    "--tol",
+    type=NUMBER,
+    default=1e-4,
+    show_default=True,
+    help="Allowed relative error of ψ*; it is proved, not estimated.",
+)
 @out_option("probe, weight, cost_share")
 @json_option
 @click.pass_context
@@ -33,10 +39,10 @@ def command(
 ) -> None:
     """How many measurements any method needs.
 
-    Supposes that the value of an item is its features times theta, and that a method errs with probability at most
-    delta, whatever the truth. Its difficulty is ψ*: the least, over designs, of the largest squared ratio of standard
-    error to gap. THETA is one number per feature, in the order of the columns, or a table with one row and a column
-    per feature, or with the columns feature and value. Without --items, the probes themselves are compared.
+    Assumes that the value of an item is its features times theta, and that the method errs with probability at most
+    delta, whatever the truth. The difficulty of a problem is ψ*: the largest squared ratio of standard error to gap,
+    under the best design. THETA is one number per feature, in the order of the columns, or a table: one row with a
+    column per feature, or the columns feature and value. Without --items, the probes themselves are compared.
 
     \b
     Example

@@ -22,10 +22,24 @@ Measure = Callable[[NDArray[np.int64]], Array]
 
 @click.command()
 @source_options
-@click.option("--measure", metavar="COMMAND", help="Reads names of probes, one per line; prints an outcome for each.")
-@click.option("--theta", metavar="FILE|LIST", help="Instead of --measure: simulate a laboratory with this truth.")
-@click.option("--algorithm", default="sage", show_default=True, metavar=ALGORITHM, help="See `probewise list`.")
-@click.option("--budget", type=WHOLE, metavar="N", help="Stop before a round that would exceed N measurements.")
+@click.option(
+    "--measure",
+    metavar="COMMAND",
+    help="Command that measures: reads names of probes, one per line, and prints an outcome for each.",
+)
+@click.option(
+    "--theta", metavar="FILE|LIST", help="Instead of --measure: simulate a laboratory in which this is the truth."
+)
+@click.option(
+    "--algorithm",
+    default="sage",
+    show_default=True,
+    metavar=ALGORITHM,
+    help="Algorithm and its settings; `probewise list` shows them all.",
+)
+@click.option(
+    "--budget", type=WHOLE, metavar="N", help="Give up before a round that would exceed N measurements in all."
+)
 @delta_option
 @epsilon_option
 @seed_option

@@ -195,14 +195,21 @@ def _noise(text: str) -> float | str:
 
 _SOURCE = (
     click.option(
-        "--probes", type=FILE, required=True, help="Table of what can be measured: one row each, a column per feature."
+        "--probes",
+        type=FILE,
+        required=True,
+        help="Table of what can be measured: one row per probe, one column per feature.",
     ),
     click.option("--items", type=FILE, help="Table of what is to be compared, with the same features as the probes."),
     click.option(
         "--id-column", metavar="NAME", help="Column with the names. Default: 'id', or the only column of text."
     ),
-    click.option("--sigma", type=NUMBER, metavar="S", help="Noise (standard deviation) of a measurement. Default: 1."),
-    click.option("--sigma-column", metavar="NAME", help="Column of the probes with the noise of each."),
+    click.option("--sigma", type=NUMBER, metavar="S", help="Standard deviation of one measurement. Default: 1."),
+    click.option(
+        "--sigma-column",
+        metavar="NAME",
+        help="Column of the probes with the standard deviation of one measurement of each.",
+    ),
     click.option(
         "--cost-column", metavar="NAME", help="Column of the probes with the cost of one measurement of each."
     ),
@@ -214,29 +221,33 @@ _CRITERION = (
         type=click.Choice(["pairs", "star", "points"]),
         default="pairs",
         show_default=True,
-        help="What must be known well: all differences of items, those to one item, or the items themselves.",
+        help="What must be known well: all differences of items, differences to one item, or the items themselves.",
     ),
-    click.option("--reference", metavar="NAME", help="The item of --criterion star, such as the one in use now."),
+    click.option(
+        "--reference",
+        metavar="NAME",
+        help="For --criterion star: the item to compare the others with.",
+    ),
 )
 
 _TABLES = (
     *_SOURCE[:3],
     click.option(
         "--sigma", type=_noise, metavar="S|unknown",
-        help="Noise (standard deviation) of a measurement, or unknown: then replicates tell. Default: 1.",
+        help="Standard deviation of one measurement, or unknown: it is then learned from replicates. Default: 1.",
     ),
     *_SOURCE[4:],
     click.option(
         "--stock-column", metavar="NAME",
-        help="Column of the probes with how often each can be measured in all; empty is without limit.",
+        help="Column of the probes: how often each can be measured in all. An empty cell means no limit.",
     ),
     click.option(
         "--extra", multiple=True, metavar="NAME",
-        help="Column of numbers that is no feature, only shown; may be repeated. Columns of text never are features.",
+        help="Column of numbers to show on sheets that is not a feature; may be repeated. Text never is.",
     ),
 )  # fmt: skip
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object for machines instead.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead, for other programs.")
 
 
 def out_option(columns: str) -> Callable[[Command], Command]:

@@ -16,9 +16,9 @@ from probewise.cli.inputs import json_option
 def command(as_json: bool) -> None:
     """Every algorithm: what it does, what it needs, what is proved.
 
-    Proved means that a proof of the promise "wrong with probability at most delta" stands in the documentation, for
-    the default settings. Choose one by --algorithm of `probewise identify` and `probewise simulate`, with settings
-    after its name, as in rage,variant=code.
+    Proved means that the documentation has a proof of the promise "wrong with probability at most delta", for the
+    default settings. Choose an algorithm by the option --algorithm, with settings after its name, as in
+    rage,variant=code.
 
     \b
     Example

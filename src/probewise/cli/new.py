@@ -35,24 +35,44 @@ _SHOWN = 12
 @tables_options
 @delta_option
 @epsilon_option
-@click.option("--max-batch", type=INTEGER, metavar="N", help="Measurements that can be made at once, as 96 on a plate.")
-@click.option("--min-batch", type=INTEGER, metavar="N", help="Measurements that are worth a start.")
-@click.option("--max-replicates", type=INTEGER, metavar="N", help="Measurements of one probe in a batch at most.")
+@click.option(
+    "--max-batch", type=INTEGER, metavar="N", help="Largest number of measurements in a batch, such as 96 on a plate."
+)
+@click.option(
+    "--min-batch", type=INTEGER, metavar="N", help="Smallest number of measurements worth starting a batch for."
+)
+@click.option(
+    "--max-replicates", type=INTEGER, metavar="N", help="Largest number of measurements of one probe in a batch."
+)
 @click.option(
     "--amendments", type=NUMBER, default=0.0, show_default=True, metavar="SHARE",
-    help="Share of delta set aside for corrections and voids of rounds that were looked at, so that delta holds with "
-    "them too; without it, the first costs half of delta on top, and any number at most delta.",
+    help="Share of delta to set aside for later corrections and voids of complete rounds, so that delta holds "
+    "whatever you correct. With 0, one change raises the bound to 1.5 delta, any number to below 2 delta.",
 )  # fmt: skip
-@click.option("--algorithm", default="sage", show_default=True, metavar=ALGORITHM, help="See `probewise list`.")
-@click.option("--seed", type=SEED, help="Of the order of measuring, for a repetition. Default: drawn, and kept.")
 @click.option(
-    "--outcome-range", type=NUMBER, nargs=2, metavar="LOW HIGH", help="Outcomes outside are refused as typing errors."
+    "--algorithm",
+    default="sage",
+    show_default=True,
+    metavar=ALGORITHM,
+    help="Algorithm and its settings; `probewise list` shows them all.",
+)
+@click.option(
+    "--seed",
+    type=SEED,
+    help="Seed of the random order of measurements. Default: drawn at random and kept in the journal.",
+)
+@click.option(
+    "--outcome-range",
+    type=NUMBER,
+    nargs=2,
+    metavar="LOW HIGH",
+    help="Refuse outcomes outside this range, as typing errors.",
 )
 @click.option(
     "--gap", "gaps", type=NUMBER, multiple=True, metavar="G",
-    help="Forecast for a best item that is better by G; may be repeated. Default: a few round numbers.",
+    help="Forecast the effort if the best item leads by G; may be repeated. Default: a few round numbers.",
 )  # fmt: skip
-@click.option("--dry-run", is_flag=True, help="Check and forecast only.")
+@click.option("--dry-run", is_flag=True, help="Check and forecast only; write nothing.")
 @author_option
 @json_option
 def command(
@@ -74,9 +94,9 @@ def command(
 ) -> None:
     """Begin a campaign in a new file.
 
-    PATH is a name such as coupling.campaign; with the ending .jsonl the file is text, and a URL as
-    postgresql://lab@server/db#coupling is a database. Checks first whether the probes can tell the items apart, and
-    forecasts what it will take. A file that is there is never overwritten.
+    PATH is a name such as coupling.campaign. If it ends in .jsonl, the file is text; a URL such as
+    postgresql://lab@server/db#coupling names a database. The command first checks whether the probes can tell the
+    items apart, and forecasts the effort. An existing file is never overwritten.
 
     \b
     Example

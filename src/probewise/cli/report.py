@@ -13,13 +13,13 @@ from probewise.cli.inputs import FILE, json_option
 
 @click.command()
 @path_argument
-@click.option("--out", type=FILE, required=True, metavar="FILE.html", help="Where the report goes.")
+@click.option("--out", type=FILE, required=True, metavar="FILE.html", help="File to write the report to.")
 @json_option
 def command(path: str, out: Path, as_json: bool) -> None:
     """The decision and its evidence, as one file of HTML.
 
-    With the ranking, the assumptions, the check of the model and every record; it needs nothing else, on the screen
-    and on paper.
+    It has the ranking, the assumptions, the check of the model and every record. The file is complete by itself, on
+    the screen and on paper.
 
     \b
     Example

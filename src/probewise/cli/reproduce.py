@@ -17,9 +17,16 @@ FIGURES = ("fig1", "fig2", "fig3", "fig4")
 @click.argument("figure", type=click.Choice([*FIGURES, "all"]))
 @click.option(
     "--scale", type=click.Choice(["quick", "paper"]), default="quick", show_default=True,
-    help="quick: a minute or two. paper: all sizes and 20 runs, a quarter of an hour on two cores.",
+    help="quick takes a minute or two; paper has all sizes and 20 runs, and takes a quarter of an hour on two cores.",
 )  # fmt: skip
-@click.option("--out", type=FILE, default=Path("results"), show_default=True, metavar="FOLDER", help="Where files go.")
+@click.option(
+    "--out",
+    type=FILE,
+    default=Path("results"),
+    show_default=True,
+    metavar="FOLDER",
+    help="Folder for tables and pictures.",
+)
 @workers_option
 @json_option
 def command(figure: str, scale: str, out: Path, workers: int, as_json: bool) -> None:

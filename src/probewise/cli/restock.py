@@ -19,7 +19,7 @@ from probewise.cli.inputs import json_option
 def command(path: str, probe: str, stock: str, reason: str, author: str | None, as_json: bool) -> None:
     """Say how often a probe can be measured in all.
 
-    It counts from the next batch on; measurements made already are part of N, and 0 means not any more.
+    It takes effect with the next batch. N includes the measurements already made; 0 means never again.
 
     \b
     Example

@@ -32,7 +32,7 @@ COLUMNS = ("probe", "count", "weight")
 
 @click.command()
 @click.argument("design", type=FILE)
-@click.option("-n", "n", type=INTEGER, required=True, metavar="N", help="Number of measurements in all.")
+@click.option("-n", "n", type=INTEGER, required=True, metavar="N", help="Total number of measurements.")
 @source_options
 @criterion_options
 @click.option(
@@ -40,8 +40,8 @@ COLUMNS = ("probe", "count", "weight")
     type=click.Choice(["efficient", "regret", "best"]),
     default="efficient",
     show_default=True,
-    help="efficient: near the weights, every probe at least once. regret: chosen one by one, also for N below the "
-    "number of probes. best: the one that proves more.",
+    help="efficient: close to the weights, every probe at least once. regret: one by one, even if N is below the "
+    "number of probes. best: the one with the better proved bound.",
 )
 @out_option("probe, count, weight")
 @json_option

@@ -29,20 +29,27 @@ if TYPE_CHECKING:
 
 @click.command()
 @source_options
-@click.option("--theta", required=True, metavar="FILE|LIST", help="The supposed truth: a table, or numbers as 1,0,0.5.")
+@click.option(
+    "--theta", required=True, metavar="FILE|LIST", help="The assumed truth: a table, or numbers such as 1,0,0.5."
+)
 @click.option(
     "--algorithm", "algorithms", multiple=True, default=("sage",), show_default=True, metavar=ALGORITHM,
-    help="May be repeated, to compare; see `probewise list`.",
+    help="Algorithm and its settings; may be repeated to compare several. `probewise list` shows them all.",
 )  # fmt: skip
-@click.option("--runs", type=WHOLE, default=100, show_default=True, help="Runs of each algorithm.")
-@click.option("--noise", default="gaussian", show_default=True, help="gaussian, rademacher, uniform or bernoulli.")
+@click.option("--runs", type=WHOLE, default=100, show_default=True, help="Number of runs of each algorithm.")
+@click.option(
+    "--noise",
+    default="gaussian",
+    show_default=True,
+    help="Law of the noise: gaussian, rademacher, uniform or bernoulli.",
+)
 @delta_option
 @epsilon_option
 @seed_option
 @workers_option
 @click.option(
     "--out", type=FILE, metavar="FOLDER",
-    help="Write a table of runs per algorithm, with its settings; a run that is interrupted goes on from there.",
+    help="Write one table of runs per algorithm to this folder; an interrupted command continues from there.",
 )  # fmt: skip
 @json_option
 def command(
@@ -60,7 +67,7 @@ def command(
 ) -> None:
     """How many measurements an algorithm takes and how often it errs.
 
-    Supposes that theta is the truth and draws outcomes from it. The interval of the error rate is exact, at 99 %.
+    Assumes that theta is the truth and draws outcomes from it. The interval of the error rate is exact, at 99 %.
 
     \b
     Example

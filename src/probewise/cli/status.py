@@ -25,13 +25,13 @@ STYLES = {"best": "bold green", "leading": "bold", "tied": "green", "remaining":
 
 @click.command()
 @path_argument
-@click.option("--all", "everything", is_flag=True, help=f"Every item, not only the first {output.ROWS}.")
+@click.option("--all", "everything", is_flag=True, help=f"Show every item, not only the first {output.ROWS}.")
 @json_option
 def command(path: str, everything: bool, as_json: bool) -> None:
     """Where a campaign stands, and what is left to do.
 
-    An estimate and an interval for every item; the intervals hold for all items and at all times at once, at the
-    confidence of the campaign. It only looks, also while others write.
+    Shows an estimate and an interval for every item. The intervals hold for all items and at all times at once, with
+    the confidence of the campaign. The command changes nothing, and may run while others write.
 
     \b
     Example

@@ -15,18 +15,20 @@ from probewise.cli.inputs import FILE, json_option
 @click.command()
 @path_argument
 @click.argument("table", type=FILE)
-@click.option("--dry-run", is_flag=True, help="Check only.")
+@click.option("--dry-run", is_flag=True, help="Check the table without recording anything.")
 @click.option(
-    "--off-plan", is_flag=True, help="Rows with probe and outcome that were not asked for: a round of its own."
+    "--off-plan",
+    is_flag=True,
+    help="The rows (probe and outcome) were not asked for; record them as a round of their own.",
 )
 @author_option
 @json_option
 def command(path: str, table: Path, dry_run: bool, off_plan: bool, author: str | None, as_json: bool) -> None:
     """Record outcomes: all rows of a table, or none.
 
-    TABLE has the columns measurement and outcome, as `probewise ask` gave it, in any order and in any pieces; - is
-    standard input. Rows without an outcome stay open, the same table may be told twice, and further columns are kept
-    as notes.
+    TABLE has the columns measurement and outcome, as `probewise ask` wrote them, with some or all of the rows in any
+    order; - stands for standard input. Rows without an outcome stay open. The same table may be told twice without
+    harm. Further columns are kept as notes.
 
     \b
     Example

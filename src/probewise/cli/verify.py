@@ -11,21 +11,21 @@ from probewise.cli.inputs import json_option
 
 @click.command()
 @path_argument
-@click.option("--digest", metavar="D", help="A digest that was kept: of a report, or of an earlier verify.")
+@click.option("--digest", metavar="D", help="A digest that you kept, from a report or an earlier verify.")
 @json_option
 @click.pass_context
 def command(context: click.Context, path: str, digest: str | None, as_json: bool) -> None:
-    """Whether all records are there, as they were written.
+    """Check that every record is there, as it was written.
 
     Reads every record, checks its digest against all before it, and tells the algorithm every round again. The digest
-    of the last record stands for all of them: keep it where nobody changes it, as on a printed report. Given back by
-    --digest, it tells whether a record up to there is missing or was changed since.
+    of the last record stands for all of them: keep it where nobody can change it, such as on a printed report. With
+    --digest, the command says whether any record up to that one is missing or was changed since.
 
     \b
     Example
       probewise verify coupling.campaign --digest 4f5bb2c9…
 
-    Exit code 1: the digest is of no record, so that records for which it stands are missing or were changed.
+    Exit code 1: no record has this digest, so records are missing or were changed.
     """
     from probewise.campaign.verify import verify
 

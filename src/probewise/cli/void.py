@@ -17,8 +17,8 @@ from probewise.cli.inputs import json_option
 def command(path: str, measurements: tuple[str, ...], reason: str, author: str | None, as_json: bool) -> None:
     """Take rows out, measured or not.
 
-    The reason must not be the outcome itself: a spilled sample is one, an odd value is none, or the confidence is
-    lost. `probewise correct` makes a row count again.
+    The reason must not be the outcome itself, or the confidence is lost: a spilled sample is a reason, an odd value
+    is not. `probewise correct` brings a row back.
 
     \b
     Example

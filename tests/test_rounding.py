@@ -8,12 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize_scalar
 
-from probewise.coordinates import Array
+from probewise.coordinates import Array, Counts
 from probewise.design.criterion import explicit, pairs, points
 from probewise.errors import InvalidDesign
 from probewise.rounding import (
     Allocation,
-    Counts,
     Method,
     _regularised,
     proved_inflation,

@@ -59,6 +59,7 @@ _WHERE = {
     "OutOfStock": "errors",
     "MissingExtra": "errors",
     "InvalidAlgorithm": "errors",
+    "InvalidExtension": "errors",
     "InvalidTable": "errors",
     "InvalidCampaign": "errors",
     "InvalidRows": "errors",
@@ -116,6 +117,7 @@ if TYPE_CHECKING:
     from probewise.errors import InvalidAlgorithm as InvalidAlgorithm
     from probewise.errors import InvalidCampaign as InvalidCampaign
     from probewise.errors import InvalidDesign as InvalidDesign
+    from probewise.errors import InvalidExtension as InvalidExtension
     from probewise.errors import InvalidGoal as InvalidGoal
     from probewise.errors import InvalidMeasurements as InvalidMeasurements
     from probewise.errors import InvalidProblem as InvalidProblem

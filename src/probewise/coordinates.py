@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from probewise.arithmetic import image
 
 Array = NDArray[np.float64]
+Counts = NDArray[np.int64]
 FORGIVEN = 2.0**-36
 """Part of a difference, relative to its size, that may be put down to rounding; a larger one never is."""
 

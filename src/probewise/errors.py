@@ -37,6 +37,10 @@ class InvalidAlgorithm(ProbewiseError, ValueError):
     """Settings of an algorithm that cannot work, alone or with this problem."""
 
 
+class InvalidExtension(ProbewiseError, ImportError):
+    """What another package adds to this one cannot be loaded, or is not what it must be."""
+
+
 class InvalidTable(ProbewiseError, ValueError):
     """A file or table cannot be read as what was asked for."""
 

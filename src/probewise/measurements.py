@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from probewise.coordinates import Array
+from probewise.coordinates import Array, Counts
 from probewise.errors import InvalidMeasurements
-
-Counts = NDArray[np.int64]
 
 
 class SumOfSquares(NamedTuple):

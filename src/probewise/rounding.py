@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from probewise.coordinates import Array, Coordinates, coordinates
+from probewise.coordinates import Array, Coordinates, Counts, coordinates
 from probewise.errors import InvalidDesign
 
-Counts = NDArray[np.int64]
 Method = Literal["efficient", "regret", "best"]
 
 LARGEST = 2**53

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from probewise.algorithms import Algorithm, Sage
 from probewise.algorithms.base import Standing
+from probewise.coordinates import Counts
 from probewise.design import remembering
 from probewise.errors import InvalidAlgorithm, InvalidGoal, InvalidMeasurements
 from probewise.estimate import least_squares
@@ -19,7 +20,6 @@ from probewise.measurements import Measurements
 from probewise.problem import Problem
 from probewise.result import Result, Round
 
-Counts = NDArray[np.int64]
 Observe = Callable[[Counts, int], Measurements]
 """(counts, number of the round) -> what was measured."""
 

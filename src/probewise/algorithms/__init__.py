@@ -1,7 +1,8 @@
-"""Algorithms under one interface, and the registry: a new one is one line here."""
+"""Algorithms under one interface, and the registry: a new one is one line here, or an entry point elsewhere."""
 
 from __future__ import annotations
 
+from dataclasses import is_dataclass
 from typing import Any
 
 from probewise.algorithms.alba import ALBA
@@ -13,6 +14,7 @@ from probewise.algorithms.sage import Sage
 from probewise.algorithms.static import GStatic, XYOracle, XYStatic
 from probewise.algorithms.uniform import Uniform
 from probewise.algorithms.xy_adaptive import XYAdaptive
+from probewise.extensions import extension, fault
 
 ALGORITHMS: dict[str, type[Algorithm[Any]]] = {
     "alba": ALBA,
@@ -28,6 +30,27 @@ ALGORITHMS: dict[str, type[Algorithm[Any]]] = {
 }
 """Name -> class."""
 
+EXTENSIONS = "probewise.algorithms"
+"""The entry points by which other packages add theirs."""
+
+
+def algorithm_named(name: str) -> type[Algorithm[Any]] | None:
+    """The algorithm of that name, of the registry or of another package; None if there is none."""
+    if name in ALGORITHMS:
+        return ALGORITHMS[name]
+    own = extension(EXTENSIONS, name)
+    if own is None:
+        return None
+    fits = isinstance(own, type) and issubclass(own, Algorithm) and is_dataclass(own)
+    if not fits:
+        raise fault(EXTENSIONS, name, f"an algorithm is a dataclass derived from Algorithm, got {own!r:.80}")
+    called = getattr(own, "name", None)
+    if called != name:
+        raise fault(EXTENSIONS, name, f"its class calls itself {called!r:.80}, and the names must agree")
+    found: type[Algorithm[Any]] = own
+    return found
+
+
 __all__ = [
     "ALBA",
     "ALGORITHMS",
@@ -42,4 +65,5 @@ __all__ = [
     "XYAdaptive",
     "XYOracle",
     "XYStatic",
+    "algorithm_named",
 ]

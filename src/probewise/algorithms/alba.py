@@ -9,8 +9,8 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from probewise.algorithms.base import Algorithm, Counts, Standing
-from probewise.coordinates import Array, coordinates
+from probewise.algorithms.base import Algorithm, Standing
+from probewise.coordinates import Array, Counts, coordinates
 from probewise.design import optimal_design, points, reduce_support
 from probewise.errors import InvalidAlgorithm
 from probewise.goal import BestItem

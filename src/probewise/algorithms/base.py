@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probewise.algorithms.batches import Limits
+from probewise.coordinates import Counts
 from probewise.errors import InvalidAlgorithm
 from probewise.goal import BestItem
 from probewise.measurements import Measurements
@@ -45,9 +46,6 @@ class Forecast:
     """Cost of ``measurements``."""
     rounds: int
     """Rounds, or batches, that they take."""
-
-
-Counts = NDArray[np.int64]
 
 
 class Algorithm(abc.ABC, Generic[S]):

@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from probewise.coordinates import Array
+from probewise.coordinates import Array, Counts
 from probewise.errors import InvalidAlgorithm
-
-Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from probewise.algorithms.base import Algorithm, Counts, Standing
+from probewise.algorithms.base import Algorithm, Standing
 from probewise.algorithms.planning import plan
 from probewise.algorithms.rage import Rage
 from probewise.algorithms.static import GStatic
 from probewise.confidence import spent
-from probewise.coordinates import Array
+from probewise.coordinates import Array, Counts
 from probewise.design import star
 from probewise.errors import InvalidAlgorithm
 from probewise.estimate import least_squares

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from probewise.coordinates import Array, coordinates
+from probewise.coordinates import Array, Counts, coordinates
 from probewise.design import Directions, Pairs, largest_variance, optimal_design, reduce_support
 from probewise.design.memory import remembered
 from probewise.design.solvers import frank_wolfe
@@ -17,7 +17,6 @@ from probewise.problem import Problem
 from probewise.rounding import round_design
 from probewise.tables import named
 
-Counts = NDArray[np.int64]
 Solver = Literal["certified", "frank-wolfe"]
 _AUTHORS_ITERATIONS = 4999
 _frank_wolfe = remembered(frank_wolfe.solve)

@@ -9,10 +9,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from probewise.algorithms.base import Algorithm, Counts, Standing
+from probewise.algorithms.base import Algorithm, Standing
 from probewise.algorithms.planning import Solver, check_solver, plan
 from probewise.confidence import spent
-from probewise.coordinates import Array
+from probewise.coordinates import Array, Counts
 from probewise.design import pairs
 from probewise.elimination import behind, eliminated
 from probewise.errors import InvalidAlgorithm

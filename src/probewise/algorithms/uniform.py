@@ -8,9 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from probewise.algorithms.base import Algorithm, Counts, Standing
+from probewise.algorithms.base import Algorithm, Standing
 from probewise.algorithms.static.growing import Growing, checked, grown
 from probewise.confidence import StarUnion, Threshold, require
+from probewise.coordinates import Counts
 from probewise.errors import InvalidAlgorithm
 from probewise.goal import BestItem
 from probewise.measurements import Measurements

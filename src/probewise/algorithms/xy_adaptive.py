@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from probewise.algorithms.base import Algorithm, Counts, Standing
+from probewise.algorithms.base import Algorithm, Standing
 from probewise.confidence import Evidence, StarUnion, Threshold, require, spent
-from probewise.coordinates import Array
+from probewise.coordinates import Array, Counts
 from probewise.design.farthest import square_norms
 from probewise.design.memory import remembered
 from probewise.elimination import eliminated

@@ -20,12 +20,22 @@ from probewise.coordinates import Array
 ALGORITHM = "NAME[,KEY=VALUE…]"
 
 
+def names() -> list[str]:
+    """Every algorithm, also of other packages, which are not loaded for that."""
+    from probewise.algorithms import EXTENSIONS
+    from probewise.extensions import extensions
+
+    return sorted({*pw.ALGORITHMS, *extensions(EXTENSIONS)})
+
+
 def build(text: str, theta: Array | None = None) -> pw.Algorithm[Any]:
     """The algorithm that a text such as "rage,variant=code" names; an oracle is told theta."""
+    from probewise.algorithms import algorithm_named
+
     name, *parts = (part.strip() for part in text.split(","))
-    if name not in pw.ALGORITHMS:
-        raise pw.InvalidAlgorithm(f"there is no algorithm '{name}'; they are {', '.join(sorted(pw.ALGORITHMS))}.")
-    kind = pw.ALGORITHMS[name]
+    kind = algorithm_named(name)
+    if kind is None:
+        raise pw.InvalidAlgorithm(f"there is no algorithm '{name}'; they are {', '.join(names())}.")
     # a threshold is an object, which a text cannot name
     known = {f.name: str(f.type) for f in fields(kind) if "Threshold" not in str(f.type)}  # type: ignore[arg-type]
     values: dict[str, Any] = {}

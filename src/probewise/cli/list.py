@@ -7,7 +7,7 @@ import numpy as np
 
 import probewise as pw
 from probewise.cli import output
-from probewise.cli.choices import build
+from probewise.cli.choices import build, names
 from probewise.cli.inputs import json_option
 
 
@@ -24,16 +24,7 @@ def command(as_json: bool) -> None:
     Example
       probewise list --json
     """
-    rows = [
-        {
-            "name": name,
-            "summary": kind.summary,
-            "needs": kind.needs,
-            "proven": build(name, np.ones(1)).proven,
-            "reference": kind.reference,
-        }
-        for name, kind in sorted(pw.ALGORITHMS.items())
-    ]
+    rows = [_row(name) for name in names()]
     if as_json:
         output.print_json({"algorithms": rows})
         return
@@ -41,3 +32,13 @@ def command(as_json: bool) -> None:
         output.title(f"{row['name']} · {'proved' if row['proven'] else 'no proof'}")
         lines = (("does", "summary"), ("needs", "needs"), ("from", "reference"))
         output.facts([(word, "", str(row[key])) for word, key in lines])
+
+
+def _row(name: str) -> dict[str, object]:
+    """What is shown of an algorithm; of one that another package adds, perhaps why it cannot be had."""
+    try:
+        own = build(name, np.ones(1))
+    except pw.ProbewiseError as error:
+        return {"name": name, "summary": str(error), "needs": "unknown", "proven": False, "reference": "unknown"}
+    texts = {"summary": own.summary, "needs": own.needs, "proven": own.proven, "reference": own.reference}
+    return {"name": name, **texts}

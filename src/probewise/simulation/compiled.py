@@ -15,14 +15,14 @@ from probewise.algorithms.base import Algorithm
 from probewise.algorithms.lingape.lingape import Comparison, LinGapE
 from probewise.algorithms.lingape.shares import shares
 from probewise.confidence import SelfNormalised, TrackAndStop
-from probewise.coordinates import Array
+from probewise.coordinates import Array, Counts
 from probewise.errors import InvalidAlgorithm, MissingExtra
 from probewise.estimate import RankOne, least_squares
 from probewise.goal import BestItem
 from probewise.measurements import Measurements
 from probewise.problem import Problem
 from probewise.result import Result
-from probewise.run import Counts, Observe, check
+from probewise.run import Observe, check
 from probewise.simulation.environment import LinearEnvironment, unit_noise
 
 if TYPE_CHECKING:

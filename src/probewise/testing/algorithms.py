@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from probewise.algorithms import ALGORITHMS, Algorithm
-from probewise.algorithms.base import Counts, Standing
-from probewise.coordinates import Array
+from probewise.algorithms.base import Standing
+from probewise.coordinates import Array, Counts
 from probewise.design import digest, remembering
 from probewise.errors import ProbewiseError
 from probewise.goal import BestItem

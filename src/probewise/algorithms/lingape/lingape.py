@@ -9,10 +9,10 @@ from typing import ClassVar, Literal
 import numpy as np
 from scipy import linalg
 
-from probewise.algorithms.base import Algorithm, Counts, Standing
+from probewise.algorithms.base import Algorithm, Standing
 from probewise.algorithms.lingape.shares import TIE, shares, spanner
 from probewise.confidence import Estimator, Evidence, SelfNormalised, Threshold, TrackAndStop, require
-from probewise.coordinates import Array
+from probewise.coordinates import Array, Counts
 from probewise.errors import InvalidAlgorithm
 from probewise.estimate import RankOne
 from probewise.goal import BestItem

@@ -9,13 +9,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from probewise.algorithms.base import Algorithm, Counts, Forecast, Standing
+from probewise.algorithms.base import Algorithm, Forecast, Standing
 from probewise.algorithms.batches import Limits
 from probewise.algorithms.planning import allocated, check_stock, plan, unit_whitener
 from probewise.algorithms.sage.forecasting import even_race, expected, race, rounds_to_come
 from probewise.algorithms.sage.knowledge import Knowledge, enough
 from probewise.algorithms.sage.prior import Prior
-from probewise.coordinates import Array
+from probewise.coordinates import Array, Counts
 from probewise.design import Directions, pairs, star
 from probewise.errors import InvalidAlgorithm, InvalidGoal
 from probewise.estimate import Pooled

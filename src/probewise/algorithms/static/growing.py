@@ -10,10 +10,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from probewise.algorithms.base import Algorithm, Counts, Standing
+from probewise.algorithms.base import Algorithm, Standing
 from probewise.algorithms.planning import Solver, check_solver, plan
 from probewise.confidence import Evidence, StarUnion, Threshold, require
-from probewise.coordinates import Array
+from probewise.coordinates import Array, Counts
 from probewise.design import Directions
 from probewise.errors import InvalidAlgorithm
 from probewise.estimate import Estimate, least_squares

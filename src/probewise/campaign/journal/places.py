@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from probewise.campaign.journal.storage import Storage
-from probewise.errors import InvalidCampaign
+from probewise.errors import InvalidCampaign, ProbewiseError
+from probewise.extensions import extension, fault
 
 
 def _sqlite(place: str) -> Storage:
@@ -34,6 +36,9 @@ SCHEMES: dict[str, Callable[[str], Storage]] = {
 }
 """What a URL begins with -> what opens it; each back end is loaded when it is used."""
 
+EXTENSIONS = "probewise.storages"
+"""The entry points by which other packages open URLs: the scheme -> a function of the URL."""
+
 SUFFIXES: dict[str, Callable[[str], Storage]] = {".jsonl": _lines}
 """How the name of a file ends -> what opens it; all others are files of SQLite."""
 
@@ -47,9 +52,23 @@ def storage_at(place: str | Path | Storage) -> Storage:
         return SUFFIXES.get(Path(place).suffix.casefold(), _sqlite)(str(place))
     if not scheme or set(scheme) & set(":/"):
         raise InvalidCampaign("this is no URL of a database; it must be as postgresql://lab@server/db#name.")
-    if scheme not in SCHEMES:
+    return SCHEMES.get(scheme, partial(_foreign, scheme))(str(place))
+
+
+def _foreign(scheme: str, place: str) -> Storage:
+    """The storage of another package, which is handed the whole URL."""
+    make = extension(EXTENSIONS, scheme)
+    if make is None:
         raise InvalidCampaign(
             f"'{scheme}:' begins no URL of a database that is known here; give "
             "postgresql://lab@server/db#name, or the name of a file."
         )
-    return SCHEMES[scheme](str(place))
+    try:
+        store = make(place)
+    except ProbewiseError:
+        raise
+    except Exception as error:
+        raise fault(EXTENSIONS, scheme, f"it cannot open a URL ({type(error).__name__})") from error  # no passwords
+    if not isinstance(store, Storage):
+        raise fault(EXTENSIONS, scheme, f"it must give a Storage, got an object of {type(store).__name__}")
+    return store

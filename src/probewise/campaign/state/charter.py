@@ -11,7 +11,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import ArrayLike
 
-from probewise.algorithms import ALGORITHMS, Algorithm
+from probewise.algorithms import ALGORITHMS, Algorithm, algorithm_named
 from probewise.campaign.journal.bodies import NUMBER, several
 from probewise.confidence import THRESHOLDS, Threshold
 from probewise.design import digest
@@ -131,24 +131,27 @@ def limits(low: float | None, high: float | None) -> tuple[float, float]:
 def _encoded_algorithm(algorithm: Algorithm[Any]) -> dict[str, Any]:
     settings = {own.name: _encoded(getattr(algorithm, own.name)) for own in fields(algorithm)}  # type: ignore[arg-type]
     out = {"name": algorithm.name, "settings": settings}
-    if type(algorithm) is not ALGORITHMS.get(algorithm.name) or digest(_decoded_algorithm(out)) != digest(algorithm):
+    if type(algorithm) is not algorithm_named(algorithm.name) or digest(_decoded_algorithm(out)) != digest(algorithm):
         raise InvalidCampaign(
-            f"a campaign needs an algorithm that it can read back from its file, one of {', '.join(ALGORITHMS)}; "
-            f"got {algorithm!r}."
+            f"a campaign needs an algorithm that it can read back from its file, one of {', '.join(ALGORITHMS)} "
+            f"or of a package that adds it by an entry point; got {algorithm!r}."
         )
     return out
 
 
 def _decoded_algorithm(data: Mapping[str, Any]) -> Algorithm[Any]:
     try:
-        own = ALGORITHMS[data["name"]]
+        own = algorithm_named(data["name"])
+        if own is None:
+            raise KeyError(data["name"])
         return own(**_settings(own, data["settings"]))
     except ProbewiseError:
         raise
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, NameError, TypeError, ValueError) as error:
         raise InvalidCampaign(
             f"this version of probewise does not know the algorithm {data['name']!a:.40} with settings "
-            f"{', '.join(data['settings'])!a:.200} ({error!s:.200}); install the version that created the campaign."
+            f"{', '.join(data['settings'])!a:.200} ({error!s:.200}); install the version, or the "
+            "package, that created the campaign."
         ) from None
 
 

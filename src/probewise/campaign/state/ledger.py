@@ -14,10 +14,10 @@ from probewise.campaign.journal.records import Record
 from probewise.campaign.state.charter import Charter
 from probewise.campaign.state.plan import Plan
 from probewise.campaign.state.sheet import OPEN, RECORDED, VOIDED, Place, Sheet
-from probewise.coordinates import Array
+from probewise.coordinates import Array, Counts
 from probewise.errors import InvalidCampaign, ProbewiseError
 from probewise.goal import BestItem
-from probewise.measurements import Counts, Measurements
+from probewise.measurements import Measurements
 from probewise.problem import Problem
 from probewise.run import check
 

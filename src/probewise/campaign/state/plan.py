@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probewise.campaign.state.charter import Charter
+from probewise.coordinates import Counts
 from probewise.errors import InvalidCampaign, OutOfStock, RoundTooLarge
-from probewise.measurements import Counts
 
 MAX_ROUND = 100_000
 """Rows of a round, unless more are allowed."""

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probewise.campaign.state.plan import Plan
-from probewise.coordinates import Array
-from probewise.measurements import Counts, Measurements
+from probewise.coordinates import Array, Counts
+from probewise.measurements import Measurements
 from probewise.problem import Problem
 
 OPEN, RECORDED, VOIDED = 0, 1, 2

@@ -514,6 +514,44 @@ def test_only_own_rounds_of_the_same_rows_are_taken_for_one() -> None:
     assert "on record already, as round 2" in again.sentence
 
 
+def test_own_rows_between_a_round_and_the_batch_that_makes_up_for_a_void() -> None:
+    """They came when it was complete; as it is open again, they are told together with it."""
+    campaign = pw.Campaign.create(Memory(), pw.Problem(np.eye(2)), algorithm=pw.Sage(max_batch=2), seed=0)
+    for _ in range(2):
+        rows = campaign.ask()
+        campaign.tell(rows.filled([0.0, 0.0]))
+    campaign.tell([{"probe": campaign.problem.probe_names[0], "outcome": 1.0}], off_plan=True)
+    assert [len(step.rounds) for step in campaign.trail.steps] == [1, 1]
+    campaign.void("r1-1", reason="spilled")
+    rows = campaign.ask()
+    assert rows["measurement"] == ["r4-1"]
+    assert campaign.trail.steps == ()
+    campaign.tell({"r4-1": 0.5})
+    assert [len(step.rounds) for step in campaign.trail.steps] == [2]
+    assert same(campaign)
+
+
+def test_a_round_that_ended_for_lack_of_stock_stays_over() -> None:
+    """Else rows could be voided while it is open and looked at while it is over, in turn, and no version be counted."""
+    campaign = pw.Campaign.create(Memory(), pw.Problem(np.eye(2)), algorithm=pw.Sage(max_batch=2), seed=0)
+    rows = campaign.ask()
+    campaign.tell(rows.filled([0.0, 0.0]))
+    names = campaign.problem.probe_names
+    for probe, name in enumerate(names):
+        campaign.restock(name, int(campaign.ledger.measured.count[probe]), reason="counted")
+    assert campaign.ledger.open is None
+    assert len(campaign.trail.steps) == 1
+    for name in names:
+        campaign.restock(name, None, reason="found in the fridge")
+    assert campaign.ledger.open is None
+    assert len(campaign.trail.steps) == 1
+    campaign.void(rows["measurement"][0], reason="spilled")
+    assert campaign.ledger.amended == 1
+    assert same(campaign)
+    campaign.ask()
+    assert campaign.ledger.sheets[-1].begins
+
+
 # Data that change afterwards
 
 

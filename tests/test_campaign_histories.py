@@ -103,6 +103,8 @@ class Histories(RuleBasedStateMachine):
         self.past: dict[str, set[float]] = {}
         self.acknowledged: list[tuple[str, float]] = []
         self.stock: dict[int, float] = {}
+        self.ended: int | None = None
+        self.concluded: tuple[int, list[bytes]] = (0, [])
         self.stack = contextlib.ExitStack()
         self.stack.enter_context(remembering(keep=True))
 
@@ -156,7 +158,7 @@ class Histories(RuleBasedStateMachine):
     def missing(self, first: int) -> bool:
         """Whether something that can be measured is missing of the plan of a round in batches."""
         came, all_ = self.counts(self.batches(first)), self.counts(range(len(self.rounds)))
-        if (plan := self.whole[first]) is None or not came:
+        if (plan := self.whole[first]) is None or not came or first == self.ended:
             return False
         return any(n > came[p] and self.stock.get(p, np.inf) > all_[p] for p, n in plan.items())
 
@@ -383,6 +385,8 @@ class Histories(RuleBasedStateMachine):
     def restock(self, who: int, probe: str, stock: int | None, reason: str) -> None:
         if not self.person(who).algorithm.minds_stock:
             return
+        if self.open() is None:  # a round that is over stays over, however much is found
+            self.ended = max((i for i in range(len(self.rounds)) if self.planned[i] and self.begins[i]), default=None)
         self.person(who).restock(probe, stock, reason=reason)
         self.stock[int(probe)] = np.inf if stock is None else stock
 
@@ -437,6 +441,18 @@ class Histories(RuleBasedStateMachine):
             assert person.trail.goal == fresh.goal
             assert digest(person.trail.reached) == digest(fresh.reached)
             assert digest(person.trail.came.count, person.trail.came.mean) == digest(fresh.came.count, fresh.came.mean)
+
+    @invariant()
+    def a_version_only_adds_to_what_was_concluded(self) -> None:
+        """Nobody looks at two versions of a round while one is counted."""
+        if not self.rounds:
+            return
+        campaign = self.people[0]
+        steps = [[(round_.count, round_.mean) for round_ in step.rounds] for step in campaign.trail.steps]
+        version, now = campaign.ledger.amended, [digest(*(part for own in step for part in own)) for step in steps]
+        if version == self.concluded[0]:
+            assert now[: len(self.concluded[1])] == self.concluded[1]
+        self.concluded = version, now
 
     def teardown(self) -> None:
         try:

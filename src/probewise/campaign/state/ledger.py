@@ -44,6 +44,8 @@ class Ledger:
     """The record that declared it or withdrew it."""
     amended: int = 0
     """Records that changed rounds which had been complete, and so had been looked at: the version of the data."""
+    ended: int = 0
+    """The number of the last planned round that was over when the stock changed: more of it does not open it again."""
 
     @classmethod
     def start(cls, record: Record) -> Ledger:
@@ -88,7 +90,7 @@ class Ledger:
         batches = [sheet for sheet in self.sheets[self.begun - 1 :] if sheet.planned] if self.begun else []
         if not all(sheet.complete for sheet in batches):
             return self.begun
-        if not batches or batches[0].whole is None:
+        if not batches or batches[0].whole is None or self.begun == self.ended:
             return None
         came = sum((s.measurements(self.problem.n_probes).count for s in batches), np.zeros_like(batches[0].whole))
         return self.begun if came.any() and self.wanted(batches[0].whole, came).any() else None
@@ -282,7 +284,7 @@ def _stocked(ledger: Ledger, record: Record) -> Ledger:
         check(problem, ledger.charter.goal, ledger.charter.algorithm)
     except ProbewiseError as error:
         raise record.fault(str(error).rstrip(".")) from None
-    return replace(ledger, problem=problem)
+    return replace(ledger, problem=problem, ended=ledger.begun if ledger.open is None else ledger.ended)
 
 
 def stocked(problem: Problem, change: Mapping[str, Any]) -> Problem:

@@ -168,11 +168,10 @@ def _steps(ledger: Ledger) -> Iterator[Step]:
             next(group for group in groups if group[0].number == sheet.during).append(sheet)
         else:
             groups.append([sheet])
-    for group in groups:
-        if group[0].planned and group[0].whole is not None:
-            last = max(sheet.number for sheet in group if sheet.planned)
-            between = [own for own in groups if not own[0].planned and group[0].number < own[0].number < last]
-            group += [own.pop() for own in between]
+    for group in [group for group in groups if group[0].planned and group[0].whole is not None]:
+        last = max(sheet.number for sheet in group if sheet.planned)
+        between = [own for own in groups if own and not own[0].planned and group[0].number < own[0].number < last]
+        group += [own.pop() for own in between]
     for group in filter(None, groups):
         ordered = sorted(group, key=lambda sheet: (not sheet.planned, sheet.number))
         yield Step(ledger.charter.problem, tuple(ordered))
@@ -186,7 +185,7 @@ def _over(step: Step, ledger: Ledger, goal: BestItem, state: Any) -> bool:
     if not first.planned or not algorithm.limits.split or not step.came.n or first.number < ledger.begun:
         return True
     if first.whole is not None:
-        return not ledger.wanted(first.whole, step.came.count).any()
+        return first.number == ledger.ended or not ledger.wanted(first.whole, step.came.count).any()
     # of the first form: the plan is not on record, but its size is that of what would be asked
     plan = algorithm.ask(first.problem, goal, state, ledger.charter.stream(first.number))
     return step.came.n >= int(plan.sum()) or not ledger.wanted(plan, step.came.count).any()

@@ -6,7 +6,7 @@ are counted over all runs, and the upper end of the 99 % interval must not excee
 - ``one by one``: in each round the first probe is measured until its mean is low, then the second until it is high,
   each measurement told by itself (`max_batch=1`, `max_replicates=1`);
 - ``pairs``: both probes at once, as often as it helps, told as rounds of one's own size;
-- ``own rounds``: a campaign in batches; while a round is open and looks bad, rows of one's own are added until all of it
+- ``own rounds``: a campaign in batches; while a round is open and looks bad, own rows are added until all of it
   looks good, and its stock is coveted;
 - ``half-voids``: after each round ten random halves of all rows are voided, looked at, and taken back; the run ends
   with the first declaration. With nothing set aside, with half of δ, and by the rule of version 0.1.0, whose bound

@@ -26,8 +26,8 @@ import numpy as np
 
 import probewise as pw
 from probewise.campaign import Campaign, Memory, replay
-from probewise.campaign.ledger import Ledger
-from probewise.campaign.sheet import RECORDED, VOIDED, Sheet
+from probewise.campaign.state.ledger import Ledger
+from probewise.campaign.state.sheet import RECORDED, VOIDED, Sheet
 from probewise.design import remembering
 from probewise.measurements import Measurements
 from probewise.simulation.table import exact_rate

@@ -613,9 +613,9 @@ def test_amended_rounds_of_an_algorithm_that_must_plan_them_are_not_proven(tmp_p
     assert "no error probability is proven" in (tmp_path / "report.html").read_text()
 
 
-@pytest.mark.parametrize("share", [-0.1, 1.0, math.nan, True, "half"])
+@pytest.mark.parametrize("share", [-0.1, 1.0, math.nan, True, "half", 5e-324])
 def test_a_share_of_delta_for_amendments_is_checked(share) -> None:
-    with pytest.raises(pw.InvalidCampaign, match="amendments must be a share of delta, at least 0 and below 1, got"):
+    with pytest.raises(pw.InvalidCampaign, match=r"a share of delta, 0 or from 0\.001 to 0\.999, got"):
         create(amendments=share)
 
 

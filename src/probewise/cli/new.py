@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -104,14 +105,17 @@ def command(
     """
     from probewise.campaign import Memory
     from probewise.campaign.findings.prospect import prospects, remarks
+    from probewise.campaign.state.charter import check_share
 
     store = _free(path)
+    check_share(amendments)
     limits = {"max_batch": max_batch, "min_batch": min_batch, "max_replicates": max_replicates}
     chosen, goal = _algorithm(algorithm, limits), pw.BestItem(delta, epsilon)
     problem, probes, items = source.campaign()
     _check_gaps(gaps, goal)
     with output.working("Forecasting", quiet=as_json):
-        expected = prospects(problem, goal, chosen, gaps)
+        first = replace(goal, delta=(1.0 - amendments) * goal.delta)  # what the data as they come may spend
+        expected = prospects(problem, first, chosen, gaps)
     odd = [*[_UNSAID] * source.noise_unsaid, *remarks(problem, outcome_range or (-math.inf, math.inf))]
     campaign = pw.Campaign.create(
         Memory() if dry_run else store,
@@ -128,6 +132,8 @@ def command(
     if as_json:
         output.print_json(_json(campaign, expected, odd) | {"out": None if dry_run else store.name})
         return
+    if amendments:
+        odd.append(f"Set aside for amendments: {100 * amendments:.4g} % of delta; the forecast counts with the rest.")
     _report(problem, goal, chosen, expected, odd)
     if dry_run:
         output.say("Dry run: nothing was written.")
@@ -162,6 +168,7 @@ def _json(campaign: Campaign, expected: tuple[Prospect, ...], odd: list[str]) ->
         "sigma_known": problem.sigma_known,
         "algorithm": campaign.algorithm.name,
         "seed": campaign.ledger.charter.seed,
+        "amendments": campaign.ledger.charter.amendments,
         "forecasts": [vars(row) for row in expected],
         "remarks": odd,
     }

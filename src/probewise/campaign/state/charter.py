@@ -47,11 +47,8 @@ class Charter:
 
     def __post_init__(self) -> None:
         check(self.problem, self.goal, self.algorithm)
-        share = self.amendments
-        if share is not None and (isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share < 1):
-            raise InvalidCampaign(
-                f"amendments must be a share of delta, at least 0 and below 1, got {share!r:.40}; 0.5 is usual."
-            )
+        if self.amendments is not None:
+            check_share(self.amendments)
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
             raise InvalidCampaign(f"seed must be a whole number of at least 0, got {self.seed!r}.")
         low, high = self.outcome_range
@@ -120,6 +117,14 @@ class Charter:
             body["probe_columns"],
             body["item_columns"],
             body.get("amendments"),
+        )
+
+
+def check_share(value: float) -> None:
+    """Refuse what is no share of δ that can be set aside for amendments."""
+    if type(value) not in (int, float) or not (value == 0 or 0.001 <= value <= 0.999):
+        raise InvalidCampaign(
+            f"amendments must be a share of delta, 0 or from 0.001 to 0.999, got {value!r:.40}; 0.5 is usual."
         )
 
 

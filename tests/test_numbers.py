@@ -11,9 +11,10 @@ from probewise.adequacy import check_adequacy
 from probewise.algorithms.base import Standing
 from probewise.campaign import Campaign, Memory
 from probewise.campaign.findings.appraisal import appraised, finished, scrutinised
-from probewise.campaign.findings.numbers import SCALE, Finished, Numbers, figures, lead_by_round, noise_scale, numbers
+from probewise.campaign.findings.numbers import SCALE, Finished, Numbers, lead_by_round, noise_scale, numbers
 from probewise.confidence import mixture_width, noise_bound
 from probewise.measurements import Measurements
+from probewise.numerals import with_width
 
 ITEMS = np.array([[1.0, 0.0], [0.9, 0.3], [0.0, 1.0], [-1.0, 0.2]])
 PROBES = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.7]])
@@ -172,7 +173,7 @@ def test_before_a_decision_the_leader_leads() -> None:
     ],
 )
 def test_no_more_digits_than_are_known(value: float, width: float, text: str) -> None:
-    assert figures(value, width) == text
+    assert with_width(value, width) == text
 
 
 def test_a_bound_on_the_noise_holds_at_all_times() -> None:

@@ -206,7 +206,7 @@ class TrackAndStop(Threshold):
             raise InvalidAlgorithm(f"u and c must be positive and finite, got {self.u!r} and {self.c!r}.")
 
     def beta(self, evidence: Evidence) -> float:
-        """As the class says."""
+        """The formula of the class; infinite while an eigenvalue of the information is below c."""
         if evidence.information is None:
             raise InvalidAlgorithm(f"threshold '{self.name}' needs the information matrix; choose another.")
         values = np.linalg.eigvalsh(evidence.information)
@@ -231,7 +231,7 @@ class TrackAndStopHeuristic(Threshold):
     reference: ClassVar[str] = "code of Jedra and Proutiere 2020"
 
     def beta(self, evidence: Evidence) -> float:
-        """As the class says."""
+        """The formula of the class at t measurements so far."""
         size = 0.5 * (math.log(max(evidence.measurements, 1)) + evidence.dimension * math.log1p(1.0 / self.u))
         return (1.0 + self.u) * (math.log(1.0 / evidence.delta) + size)
 
@@ -248,7 +248,7 @@ class LogLog(Threshold):
     reference: ClassVar[str] = "Garivier and Kaufmann 2016, section 6"
 
     def beta(self, evidence: Evidence) -> float:
-        """As the class says."""
+        """The formula of the class at t measurements so far."""
         return math.log((1.0 + math.log(max(evidence.measurements, 1))) / evidence.delta)
 
 
@@ -264,7 +264,7 @@ class LogTime(Threshold):
     reference: ClassVar[str] = "Tirinzoni and Degenne 2022, experiments"
 
     def beta(self, evidence: Evidence) -> float:
-        """As the class says."""
+        """The formula of the class at t measurements so far."""
         return math.log((evidence.measurements + 1.0) / evidence.delta)
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from probewise.campaign.campaign import Campaign
 from probewise.campaign.journal.storage import Storage
 from probewise.errors import InvalidCampaign
+from probewise.numerals import plural
 
 _SHORTEST = 10
 """Letters of a digest that a report prints at least."""
@@ -37,7 +38,7 @@ class Verdict:
     @property
     def sentence(self) -> str:
         """What that means."""
-        number = f"{self.records:,} record{'s' * (self.records != 1)}"
+        number = plural(self.records, "record")
         if self.kept is None:
             return (
                 f"{number}, and every digest fits. Whether some are missing at the end, a digest kept elsewhere tells."

@@ -9,6 +9,7 @@ import click
 from probewise.cli import output
 from probewise.cli.campaigns import check_place, path_argument
 from probewise.cli.inputs import FILE, json_option
+from probewise.numerals import plural
 
 
 @click.command()
@@ -33,6 +34,6 @@ def command(path: str, to: Path, as_json: bool) -> None:
     if as_json:
         output.print_json({"records": last.seq, "digest": last.digest, "out": to})
         return
-    output.say(f"{last.seq:,} record{'s' * (last.seq != 1)}, read again and compared.")
+    output.say(f"{plural(last.seq, 'record')}, read again and compared.")
     click.echo(f"Digest of the last: {last.digest}")
     output.written(to)

@@ -16,6 +16,7 @@ from probewise.cli.choices import ALGORITHM, build, delta_option, epsilon_option
 from probewise.cli.hardness import read_theta
 from probewise.cli.inputs import WHOLE, Source, json_option, source_options
 from probewise.coordinates import Array
+from probewise.numerals import plural
 
 Measure = Callable[[NDArray[np.int64]], Array]
 
@@ -119,9 +120,7 @@ def _report(result: pw.Result, goal: pw.BestItem, *, proven: bool, costly: bool)
         )
     if rows:
         output.table(("round", "measurements", "so far", "probes used"), rows)
-    effort = (
-        f"{output.number(result.measurements)} measurements in {result.rounds} round{'' if result.rounds == 1 else 's'}"
-    )
+    effort = f"{output.number(result.measurements)} measurements in {plural(result.rounds, 'round')}"
     effort += f", cost {output.number(result.cost)}" if costly else ""
     if result.item is None:
         output.say(f"No answer after {effort}: the next round would exceed the budget.", style="yellow")

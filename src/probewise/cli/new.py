@@ -15,6 +15,7 @@ from probewise.cli import output
 from probewise.cli.campaigns import author_option, path_argument
 from probewise.cli.choices import ALGORITHM, build, delta_option, epsilon_option
 from probewise.cli.inputs import INTEGER, NUMBER, SEED, Source, json_option, tables_options
+from probewise.numerals import plural
 
 if TYPE_CHECKING:
     from probewise.campaign import Campaign, Storage
@@ -191,7 +192,7 @@ def _check_gaps(gaps: tuple[float, ...], goal: pw.BestItem) -> None:
 def _report(
     problem: pw.Problem, goal: pw.BestItem, algorithm: pw.Algorithm[Any], expected: tuple[Prospect, ...], odd: list[str]
 ) -> None:
-    compared = f"{problem.n_items:,} item{'s' * (problem.n_items != 1)} by {problem.n_probes:,} probes"
+    compared = f"{plural(problem.n_items, 'item')} by {problem.n_probes:,} probes"
     output.title(f"{compared}, with confidence {100 * (1 - goal.delta):.4g} %")
     features = ", ".join(problem.feature_names[:_SHOWN])
     more = f" and {problem.dimension - _SHOWN} more" if problem.dimension > _SHOWN else ""

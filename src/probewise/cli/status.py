@@ -14,6 +14,7 @@ from probewise.cells import visible
 from probewise.cli import output
 from probewise.cli.campaigns import opened, path_argument
 from probewise.cli.inputs import json_option
+from probewise.numerals import plural
 
 if TYPE_CHECKING:
     from probewise.campaign import Campaign, ItemStatus, Status
@@ -65,7 +66,7 @@ def _progress(standing: Status) -> None:
 
 def _facts(campaign: Campaign, standing: Status) -> None:
     costly = bool((campaign.problem.cost != 1.0).any())
-    rounds = f"in {standing.rounds} round{'s' * (standing.rounds != 1)}"
+    rounds = f"in {plural(standing.rounds, 'round')}"
     price = f", cost {output.number(standing.cost)}" if costly else ""
     facts = [("measured", output.number(standing.measurements), f"{rounds}{price}")]
     if standing.waiting:
@@ -108,12 +109,12 @@ def _ranking(campaign: Campaign, standing: Status, most: int) -> None:
 
 
 def _estimate(item: ItemStatus) -> str:
-    from probewise.campaign.findings.numbers import figures
+    from probewise.numerals import with_width
 
     if item.estimate is None:
         return "unknown"
     width = 0.0 if item.high is None else item.high - item.estimate
-    return figures(item.estimate, width)
+    return with_width(item.estimate, width)
 
 
 def _why(item: ItemStatus, standing: Status) -> str:

@@ -156,7 +156,7 @@ def open_rows(charter: Charter, sheet: Sheet) -> Rows:
 
 
 def no_rows(charter: Charter, sentence: str) -> Rows:
-    """None."""
+    """A sheet without rows, and the sentence that says why."""
     return Rows(charter, None, sentence)
 
 

@@ -16,6 +16,7 @@ from probewise.coordinates import Array
 from probewise.estimate import Pooled, Sums, least_squares
 from probewise.goal import BestItem
 from probewise.measurements import Measurements
+from probewise.numerals import three_digits, with_width
 from probewise.problem import Problem
 
 Place = Literal["best", "leading", "tied", "remaining", "eliminated"]
@@ -306,7 +307,7 @@ def _fates(
 
 
 def _ruled_out(round: int, by: str, behind: float, errors: float) -> str:
-    size = "" if math.isnan(behind) else f": {_three(behind)} behind {by}, {errors:.1f} standard errors"
+    size = "" if math.isnan(behind) else f": {three_digits(behind)} behind {by}, {errors:.1f} standard errors"
     return f"ruled out in round {round}{size}"
 
 
@@ -350,25 +351,6 @@ def _sentence(
 def _lead(rival: ItemNumbers) -> str:
     """How far ahead of a rival; where that one is ruled out, the lead is positive whatever its interval says."""
     if rival.state == "eliminated" and rival.least < 0 < rival.behind:
-        top = "" if math.isinf(rival.most) else f" (at most {_three(rival.most)})"
-        return f"{_three(rival.behind)} above {rival.name}{top}"
-    return f"{figures(rival.behind, rival.most - rival.behind)} above {rival.name}"
-
-
-def _three(value: float) -> str:
-    """Three digits, without an exponent where it can be read without."""
-    return f"{float(f'{value:.3g}'):,.0f}" if 1e3 <= abs(value) < 1e12 else f"{value:.3g}"
-
-
-def figures(value: float, width: float) -> str:
-    """3.14 ± 0.42: the width with two digits, the value to the same place; no more digits than are known."""
-    if math.isnan(value):
-        return "unknown"
-    if not 0 < width < math.inf:
-        return _three(value)
-    width = float(f"{width:.1e}")
-    places = 1 - math.floor(math.log10(width))
-    if places <= 0:
-        unit = 10.0**-places
-        return f"{round(value / unit) * unit:,.0f} ± {round(width / unit) * unit:,.0f}"
-    return f"{value:,.{places}f} ± {width:,.{places}f}" if places < 8 else f"{value:.3g} ± {width:.2g}"
+        top = "" if math.isinf(rival.most) else f" (at most {three_digits(rival.most)})"
+        return f"{three_digits(rival.behind)} above {rival.name}{top}"
+    return f"{with_width(rival.behind, rival.most - rival.behind)} above {rival.name}"

@@ -13,6 +13,7 @@ from probewise.algorithms import Algorithm, Sage
 from probewise.algorithms.planning import plan
 from probewise.design import pairs, remembering
 from probewise.goal import BestItem
+from probewise.numerals import plural
 from probewise.problem import Problem
 from probewise.tables import named
 
@@ -92,7 +93,7 @@ def remarks(problem: Problem, outcome_range: tuple[float, float] = (-math.inf, m
     if outside.any():
         rows, columns = np.flatnonzero(outside.any(axis=1)), np.flatnonzero(outside.any(axis=0))
         yield (
-            f"Beyond the range of the probes: {_count(rows.size, 'item')} of {problem.n_items} in "
+            f"Beyond the range of the probes: {plural(rows.size, 'item')} of {problem.n_items} in "
             f"{named(problem.feature_names[column] for column in columns)}; the answer rests on outcomes being linear "
             "there too, which no probe can check."
         )
@@ -104,7 +105,3 @@ def remarks(problem: Problem, outcome_range: tuple[float, float] = (-math.inf, m
         )
     if not problem.sigma_known:
         yield "The noise is unknown: replicates will tell, so that every probe is measured at least twice in a round."
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -60,15 +60,15 @@ class Memory(Storage):
 
     @property
     def name(self) -> str:
-        """It has none."""
+        """What messages call it, as it has no name of its own."""
         return "a journal in memory"
 
     def read(self, after: int = 0) -> Sequence[str]:
-        """A slice."""
+        """The lines from number after + 1."""
         return self.lines[after:]
 
     def append(self, line: str, *, after: int) -> None:
-        """One more."""
+        """Store line number after + 1, which lasts as long as the process."""
         if len(self.lines) != after:
             raise conflict(self.name, after, len(self.lines))
         self.lines.append(line)

@@ -17,8 +17,6 @@ from probewise.campaign.report.page import (
     badge,
     number,
     paragraphs,
-    percent,
-    plural,
     section,
     table,
     tag,
@@ -26,6 +24,7 @@ from probewise.campaign.report.page import (
 from probewise.campaign.report.view import View
 from probewise.estimate import least_squares
 from probewise.measurements import Measurements
+from probewise.numerals import percent, plural
 
 PROBES = 15
 """Probes that are shown of many."""

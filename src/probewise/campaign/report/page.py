@@ -88,16 +88,6 @@ def number(value: float, places: int | None = None) -> str:
     return text.replace("-", "−")
 
 
-def percent(share: float) -> str:
-    """0.95 as 95 %."""
-    return f"{100.0 * share:.4g} %"
-
-
-def plural(count: int, noun: str) -> str:
-    """1 item, 2 items."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def page(title: str, body: Content) -> str:
     """A whole page that may load nothing: the policy forbids every request and every script."""
     style = resources.files("probewise.campaign.report").joinpath("report.css").read_text("utf-8")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from probewise.campaign.findings.numbers import ItemNumbers, figures
+from probewise.campaign.findings.numbers import ItemNumbers
 from probewise.campaign.report import pictures
 from probewise.campaign.report.page import (
     Content,
@@ -15,13 +15,12 @@ from probewise.campaign.report.page import (
     joined,
     number,
     paragraphs,
-    percent,
-    plural,
     section,
     table,
     tag,
 )
 from probewise.campaign.report.view import View
+from probewise.numerals import percent, plural, with_width
 
 TOP, BOTTOM = 20, 5
 """Items that are shown of a long ranking."""
@@ -161,7 +160,7 @@ def _intervals(view: View, order: Sequence[int]) -> Html:
 
 def _bar(item: ItemNumbers) -> pictures.Bar:
     front = item.state in ("best", "leading")
-    text = "0" if front else figures(-item.behind, item.most - item.behind).replace("-", "−")
+    text = "0" if front else with_width(-item.behind, item.most - item.behind).replace("-", "−")
     return pictures.Bar(item.name, -item.behind, -item.most, -item.least, item.state, text)
 
 

@@ -1,0 +1,34 @@
+"""Numerals: numbers as sentences have them, with no more digits than are known."""
+
+from __future__ import annotations
+
+import math
+
+
+def plural(count: int, noun: str) -> str:
+    """1 item, 2 items."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def percent(share: float) -> str:
+    """0.95 as 95 %."""
+    return f"{100.0 * share:.4g} %"
+
+
+def three_digits(value: float) -> str:
+    """Three digits, without an exponent where it can be read without."""
+    return f"{float(f'{value:.3g}'):,.0f}" if 1e3 <= abs(value) < 1e12 else f"{value:.3g}"
+
+
+def with_width(value: float, width: float) -> str:
+    """3.14 ± 0.42: the width with two digits, the value to the same place; no more digits than are known."""
+    if math.isnan(value):
+        return "unknown"
+    if not 0 < width < math.inf:
+        return three_digits(value)
+    width = float(f"{width:.1e}")
+    places = 1 - math.floor(math.log10(width))
+    if places <= 0:
+        unit = 10.0**-places
+        return f"{round(value / unit) * unit:,.0f} ± {round(width / unit) * unit:,.0f}"
+    return f"{value:,.{places}f} ± {width:,.{places}f}" if places < 8 else f"{value:.3g} ± {width:.2g}"

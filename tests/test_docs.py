@@ -1,13 +1,15 @@
 """Every python block of docs/ is run, page by page, and must print the text block that follows it, if any.
 
 On the how-to pages every block is run, in order and in an empty folder: also ``sh`` (must succeed), ``console`` (must
-print what is shown) and ``{code-block} text`` with a caption (a file that is written).
+print what is shown), ``{code-block} text`` with a caption (a file that is written) and ``toml`` (entry points for what
+the page defines).
 """
 
 from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +17,8 @@ import pytest
 from click.testing import CliRunner
 
 import probewise as pw
+from probewise.algorithms import EXTENSIONS as ALGORITHMS
+from probewise.campaign.journal.places import EXTENSIONS as STORAGES
 from probewise.cli import main
 from probewise.coordinates import coordinates
 
@@ -98,6 +102,10 @@ def test_howto_pages_do_what_they_say(
                 assert (difference := disagreement(printed(line), f"{said.rstrip()}\n")) is None, difference
         elif kind == "{code-block} text":
             (tmp_path / block["caption"]).write_text(body)
+        elif kind == "toml":  # entry points of a package, for what the page has defined
+            for group, points in tomllib.loads(body)["project"]["entry-points"].items():
+                assert group in (ALGORITHMS, STORAGES)
+                assert all(point.partition(":")[2] in namespace for point in points.values())
         else:
             raise AssertionError(f"{page.name}: a block of the kind {kind!r} is run by nobody.")
 

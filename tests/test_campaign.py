@@ -836,6 +836,26 @@ def test_everything_is_exported(tmp_path: Path) -> None:
     assert [(row["outcome"], row["state"]) for row in rows[:3]] == [("1.5", "recorded"), ("", "voided"), ("", "open")]
 
 
+def test_a_round_that_waits_is_said_beside_who_leads() -> None:
+    campaign = create()
+    rows = campaign.ask()
+    waits = f"Round 1 waits for {len(rows)} of its {len(rows)} rows."
+    assert campaign.status().sentence == f"Nothing has been measured yet; 3 items are to be compared. {waits}"
+    ids, outcomes = rows["measurement"], np.array(truth(rows))
+    campaign.tell({ids[0]: outcomes[0]})
+    waits = f"Round 1 waits for {len(rows) - 1} of its {len(rows)} rows"
+    assert campaign.status().sentence == f"{waits}; then 3 items are compared for the first time."
+    campaign.tell(dict(zip(ids, outcomes, strict=True)))
+    assert (status := campaign.status()).item is None
+    assert status.sentence.startswith("A leads: ")
+    assert status.sentence.endswith(" Ask for the next round.")
+    assert status.waiting == 0
+    again = campaign.ask()
+    assert campaign.status().waiting == len(again)
+    waits = f"Round 2 waits for {len(again)} of its {len(again)} rows."
+    assert campaign.status().sentence == status.sentence.replace("Ask for the next round.", waits)
+
+
 def test_status_is_json_and_says_what_a_machine_needs() -> None:
     campaign = create()
     status = json.loads(json.dumps(campaign.status().to_json(), allow_nan=False))

@@ -179,6 +179,17 @@ def test_invalid_witnesses_prove_nothing():
     ]:
         assert lower_bound(X, cost, Y, Witness(labels, p, V)) == 0.0
     assert Certificate(2.0, 0.0).gap == np.inf
+    assert lower_bound(np.zeros((2, 2)), cost, Y, Witness(labels, *good)) == 0.0
+
+
+@pytest.mark.parametrize(("p", "v"), [(0, -530), (0, -537), (0, -539), (0, -1000), (0, 600), (-1070, 0), (900, -900)])
+def test_no_scale_of_a_witness_changes_the_bound(p, v):
+    """Squares that lose digits below 2⁻¹⁰²² made it 3 where the optimum is 2."""
+    X, cost, Y, labels = np.eye(2), np.ones(2), explicit(np.eye(2)), np.arange(2)
+    wanted = lower_bound(X, cost, Y, Witness(labels, np.array([0.5, 0.5]), 1.3 * np.eye(2)))
+    assert wanted == pytest.approx(2.0)
+    scaled = Witness(labels, np.ldexp([0.5, 0.5], p), np.ldexp(1.3 * np.eye(2), v))
+    assert lower_bound(X, cost, Y, scaled) == wanted <= 2.0
 
 
 # ---- wrong designs ----

@@ -14,6 +14,7 @@ import probewise as pw
 from probewise.algorithms import XYAdaptive
 from probewise.algorithms.xy_adaptive import Stop, greedy
 from probewise.confidence import Evidence, PairsUnion, SelfNormalised, Threshold
+from probewise.measurements import Measurements
 
 EXACT = 10**9
 GOAL = pw.BestItem()
@@ -31,6 +32,17 @@ GOAL = pw.BestItem()
 def test_settings_that_cannot_work_are_refused(chosen: dict[str, Any], message: str) -> None:
     with pytest.raises(pw.InvalidAlgorithm, match=message):
         XYAdaptive(**chosen)
+
+
+def test_the_leader_is_the_survivor_with_the_highest_estimate() -> None:
+    problem, algorithm = pw.Problem(np.eye(3)), XYAdaptive()
+    state = algorithm.init(problem, GOAL)
+    assert algorithm.standing(problem, GOAL, state).leader is None
+    for means in ([0.1, 0.0, 0.2], [0.1, 0.3, 0.2]):
+        told = Measurements(np.full(3, 4), np.array(means), np.zeros(3))
+        state = algorithm.tell(problem, GOAL, state, told)
+        now = algorithm.standing(problem, GOAL, state)
+        assert (now.remaining.tolist(), now.leader) == ([0, 1, 2], int(np.argmax(means)))
 
 
 def plain_greedy(probes: Any, items: Any, start: Any, total: int) -> Any:

@@ -85,6 +85,7 @@ def lower_in(frame: Frame, cost: Array, witness: Witness) -> float:
     p, vectors = witness.multipliers, witness.vectors
     if not (np.isfinite(p).all() and (p >= 0).all() and np.isfinite(vectors).all()):
         return 0.0
+    p, vectors = _near_one(p, vectors)
     rows = frame.directions.rows(witness.labels)
     unit = _unit(*vectors.shape)
     doubt = frame.error + unit * frame.directions.reach
@@ -96,6 +97,15 @@ def lower_in(frame: Frame, cost: Array, witness: Witness) -> float:
     lengths += size * (frame.probes.errors + unit * norms) + error * norms
     g = float(np.max(lengths**2 / cost))
     return (1.0 - unit) * h * h / (g * float(p.sum())) if h > 0 and g > 0 else 0.0
+
+
+def _near_one(p: Array, vectors: Array) -> tuple[Array, Array]:
+    """Multipliers and vectors times powers of two, which leave the bound as it is: no square underflows that counts."""
+    _, exponent = np.frexp(p.max(initial=0.0))
+    p = np.ldexp(p, -2 * (exponent // 2))  # so that roots, too, change by a power of two
+    vectors = np.where(p[:, None] > 0, vectors, 0.0)
+    _, exponent = np.frexp(np.abs(vectors * np.sqrt(p)[:, None]).max(initial=0.0))
+    return p, np.ldexp(vectors, -exponent)
 
 
 def _unit(*shape: int) -> float:

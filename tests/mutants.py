@@ -92,7 +92,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "campaign/ledger": ("campaign_faults", "campaign"),
     "campaign/replay": ("campaign",),
     "campaign/charter": ("campaign_faults", "campaign"),
-    "campaign/sheet": ("campaign",),
+    "campaign/sheet": ("campaign", "sheets"),
     "campaign/plan": ("campaign", "sheets"),
     "campaign/news": ("campaign",),
     "campaign/records": ("campaign_faults", "campaign"),

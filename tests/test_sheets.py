@@ -21,7 +21,7 @@ from click.testing import CliRunner, Result
 
 import probewise as pw
 from probewise.campaign import Ledger, Memory, Record, Rows
-from probewise.campaign.state.plan import LARGEST, Plan
+from probewise.campaign.state.plan import LARGEST, Plan, check_size
 from probewise.cells import UNSEEN
 from probewise.cli import main
 from probewise.files import new_file
@@ -151,6 +151,29 @@ def test_the_order_of_rows_is_a_function_of_counts_and_key_for_ever() -> None:
     by_word = [probe for _, probe in sorted(zip(words, [0, 0, 0, 2, 5, 5, 5, 5], strict=True))]
     assert plan.rows.tolist() == by_word
     assert Plan.of(np.array([3, 0, 1]), seed=7, round_=2).key == "0d80ded3aa37bc5b1630fe24558e5cc4"
+
+
+def test_a_plan_has_rows_of_every_probe_that_it_names() -> None:
+    key = "000102030405060708090a0b0c0d0e0f"
+    assert Plan(np.array([0, 1]), np.array([1, 2]), key).size == 3
+    for counts in ([0, 2], [2, 0], [-1, 2]):
+        with pytest.raises(pw.InvalidCampaign, match="a round needs probes in ascending order, a count of each"):
+            Plan(np.array([0, 1]), np.array(counts), key)
+    charter = pw.Campaign.create(Memory(), pw.Problem(np.eye(2)), seed=0).ledger.charter
+    check_size(np.array([0, 1]), 1, charter)
+    with pytest.raises(pw.OutOfStock, match="nothing is left of the probes that the open round still measures"):
+        check_size(np.array([0, 0]), 1, charter)
+
+
+def test_a_round_of_which_all_was_voided_is_empty() -> None:
+    campaign = pw.Campaign.create(Memory(), pw.Problem(np.eye(2)), seed=0)
+    rows = campaign.ask()
+    assert campaign.ledger.sheets[0].empty
+    campaign.tell({rows["measurement"][0]: 1.0})
+    assert not campaign.ledger.sheets[0].empty
+    for own in rows["measurement"]:
+        campaign.void(own, reason="spilt")
+    assert campaign.ledger.sheets[0].empty
 
 
 def test_orders_differ_between_rounds_and_seeds_and_favour_nobody() -> None:

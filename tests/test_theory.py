@@ -274,6 +274,12 @@ def test_kiefer_wolfowitz(n, d, rank):
 # ---- Theorem 2 ----
 
 
+def test_each_phase_has_the_design_of_the_items_that_may_be_left():
+    bound = rage_bound(Problem(np.eye(4)), [1.0, 0.9, 0.8, 0.0])  # k items are compared with variance 2k at best
+    assert [phase.items for phase in bound.phases] == [4, 3, 2]
+    assert [phase.rho for phase in bound.phases] == pytest.approx([8.0, 6.0, 4.0], rel=1e-3)
+
+
 def test_phases_of_the_worked_example():
     problem, theta = instances.worked_example(5, 0.1)
     bound = rage_bound(problem, theta, 0.05)

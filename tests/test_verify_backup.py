@@ -143,6 +143,20 @@ def test_a_back_up_is_the_same_campaign(source: str, target: str, tmp_path: Path
     pw.Campaign.open(tmp_path / target).note("it goes on")
 
 
+def test_a_back_up_gets_its_name_on_a_disk_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    campaign = pw.Campaign.create(tmp_path / "a.jsonl", pw.Problem(np.eye(2)), seed=0)
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    assert backup(tmp_path / "a.jsonl", tmp_path / "b.jsonl") == campaign.records[-1]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.jsonl", "b.jsonl"]
+    assert pw.Campaign.open(tmp_path / "b.jsonl").records == campaign.records
+    with pytest.raises(pw.InvalidCampaign, match="a back-up is a file, and this is a URL of a database"):
+        backup(tmp_path / "a.jsonl", "postgresql://host/base#other")
+
+
 def test_a_campaign_on_a_server_is_backed_up_into_files(server: str, tmp_path: Path) -> None:
     campaign = create(f"{server}#backup", 3)
     for name in ("b.campaign", "b.jsonl"):

@@ -18,7 +18,7 @@ import probewise as pw
 from probewise.campaign import Memory, Record, Storage, storage_at
 from probewise.campaign.journal import lines, sqlite, tables
 from probewise.campaign.journal import storage as base
-from probewise.campaign.journal.chain import unread
+from probewise.campaign.journal.chain import unread, write
 from probewise.testing import check_storage
 
 DATA = Path(__file__).parent / "data"
@@ -49,6 +49,15 @@ def test_records_follow_the_last_one_that_is_known_and_no_other() -> None:
     for last in (other, Record.new("note", second.body, author="", after=third)):
         with pytest.raises(pw.InvalidCampaign, match=f"no longer holds record {last.seq} as it was read before: it"):
             next(unread(memory, last), None)
+
+
+@pytest.mark.parametrize("kept", [lambda line: [], lambda line: [line.replace("one", "two")]])
+def test_a_record_that_is_not_what_was_written_is_noticed(kept: Callable[[str], list[str]]) -> None:
+    memory = Memory()
+    note = Record.new("note", {"text": "one"}, author="", after=create(memory).records[-1])
+    memory.append = lambda line, *, after: memory.lines.extend(kept(line))  # type: ignore[method-assign]
+    with pytest.raises(pw.InvalidCampaign, match="record 2 was written to a journal in memory and is not there"):
+        write(memory, note)
 
 
 @pytest.mark.parametrize("kind", PLACES)

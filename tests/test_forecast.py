@@ -62,6 +62,15 @@ def test_a_forecast_plays_with_the_noise_that_was_stated_or_seen(sigma, monkeypa
     assert seen == [1.0 if sigma == 3.0 else math.sqrt(value / degrees)]
 
 
+def test_a_gap_beforehand_is_played_in_units_of_the_first_round(monkeypatch):
+    """Three unit vectors: pairs have variance 6 after one measurement, and the first round has 6 of them."""
+    module, seen = sys.modules[pw.Sage.__module__], []
+    played = module.even_race
+    monkeypatch.setattr(module, "even_race", lambda *given: seen.append(given) or played(*given))
+    pw.Sage(tol=1e-6).forecast_for_gap(pw.Problem(np.eye(3)), pw.BestItem(0.05, 0.1), 0.8)
+    assert seen == [pytest.approx((0.9, 1.0, math.log(20.0), 2), rel=1e-5)]
+
+
 def test_nothing_is_forecast_from_nothing():
     problem = pw.Problem(np.eye(3))
     assert pw.Sage().forecast(problem, GOAL, pw.Sage().init(problem, GOAL)) is None

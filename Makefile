@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test mutants check format bench docs clean
+.PHONY: help demo test mutants check format bench docs constraints clean
 
 help:  ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s%s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-13s%s\n", $$1, $$2}' Makefile
 
 demo: $(VENV)/with-plot  ## solve one problem of the paper, print its certificate, draw its design
 	$(BIN)/probewise demo
@@ -42,14 +42,23 @@ docs: $(VENV)/with-docs  ## build the pages in docs/_build/html; a warning is an
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
+# Versions only, each for the version of Python that they were tried with; another one takes the newest that fit.
+constraints: $(BIN)/python  ## renew this environment, and write its versions to constraints.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade --upgrade-strategy eager --editable '.[dev,docs,plot]'
+	@{ echo "# Exact versions of the development environment, written by 'make constraints'; other versions of Python are free."; \
+	   $(BIN)/python -m pip --disable-pip-version-check freeze --exclude-editable | grep '^[A-Za-z0-9._-]*==' \
+	     | sed "s/$$/; python_version == \"$$($(BIN)/python -c 'import sys; print("%d.%d" % sys.version_info[:2])')\"/"; } \
+	  > constraints.new && mv constraints.new constraints.txt
+	@touch $(VENV)/with-dev $(VENV)/with-docs $(VENV)/with-plot
+
 clean:  ## remove all that these targets made
 	rm -rf $(VENV) docs/_build demo dist build mutants.jsonl .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# with-NAME: the package, editable, with its extra NAME; renewed when pyproject.toml changes.
-$(VENV)/with-%: pyproject.toml | $(BIN)/python
+# with-NAME: the package, editable, with its extra NAME; renewed when pyproject.toml or constraints.txt changes.
+$(VENV)/with-%: pyproject.toml constraints.txt | $(BIN)/python
 	@echo "Installing probewise[$*] into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --editable '.[$*]'
 	@touch $@
 
 # Some systems ship venv without ensurepip: then the pip of the system, if any, puts pip into the environment.

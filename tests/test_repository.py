@@ -55,7 +55,7 @@ def sources() -> list[Path]:
 
 def files() -> list[Path]:
     """Every file of the repository, found without asking git: a source archive has the same ones."""
-    folders = [ROOT / name for name in ("src", "tests", "docs", "benchmarks", ".ci")]
+    folders = [ROOT / name for name in ("src", "tests", "docs", "benchmarks", ".ci", ".github")]
     below = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
     made = {"__pycache__", "_build"}
     return [p for p in (*ROOT.iterdir(), *below) if p.is_file() and not made & set(p.parts)]

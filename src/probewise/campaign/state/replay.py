@@ -12,6 +12,7 @@ import numpy as np
 from probewise.campaign.state.charter import Charter
 from probewise.campaign.state.ledger import Ledger
 from probewise.campaign.state.sheet import RECORDED, Sheet, nth
+from probewise.coordinates import Counts
 from probewise.estimate import Estimate, least_squares
 from probewise.goal import BestItem
 from probewise.measurements import Measurements
@@ -136,10 +137,12 @@ def replay(ledger: Ledger, known: Trail | None = None) -> Trail:
         known = None
     told: list[Step] = []
     reached = [algorithm.init(problem, goal) if known is None else known.reached[0]]
-    for step in _steps(ledger):
-        if algorithm.answer(problem, goal, reached[-1]) is not None:
-            break
-        if not _over(step, ledger, goal, reached[-1]):
+    due = list(_steps(ledger))
+    while due and algorithm.answer(problem, goal, reached[-1]) is None:
+        step, rest = _divided(due.pop(0), ledger, goal, reached[-1], told)
+        if rest is not None:
+            due = sorted([rest, *due], key=lambda step: step.first.number)
+        if not _over(step, ledger, goal, reached[-1], told):
             return Trail(charter, goal, tuple(told), tuple(reached), step)
         if not step.rounds:
             continue
@@ -177,7 +180,7 @@ def _steps(ledger: Ledger) -> Iterator[Step]:
         yield Step(ledger.charter.problem, tuple(ordered))
 
 
-def _over(step: Step, ledger: Ledger, goal: BestItem, state: Any) -> bool:
+def _over(step: Step, ledger: Ledger, goal: BestItem, state: Any, told: Sequence[Step]) -> bool:
     """Whether a round is complete: all sheets are, and no batch is to come."""
     if not all(sheet.complete for sheet in step.sheets):
         return False
@@ -186,9 +189,40 @@ def _over(step: Step, ledger: Ledger, goal: BestItem, state: Any) -> bool:
         return True
     if first.whole is not None:
         return first.number == ledger.ended or not ledger.wanted(first.whole, step.came.count).any()
-    # of the first form: the plan is not on record, but its size is that of what would be asked
-    plan = algorithm.ask(first.problem, goal, state, ledger.charter.stream(first.number))
-    return step.came.n >= int(plan.sum()) or not ledger.wanted(plan, step.came.count).any()
+    plan = _first_form(step, ledger, goal, state)
+    return _reached(step, int(plan.sum()), told) or not ledger.wanted(plan, step.came.count).any()
+
+
+def _first_form(step: Step, ledger: Ledger, goal: BestItem, state: Any) -> Counts:
+    """(n,): the plan of a round whose record has none; its size, which is all that counts, follows from the state."""
+    return ledger.charter.algorithm.ask(step.first.problem, goal, state, ledger.charter.stream(step.first.number))
+
+
+def _reached(step: Step, size: int, told: Sequence[Step]) -> bool:
+    """Whether a round of the first form has its size, or its last batch has used up a probe."""
+    if step.came.n >= size or not (batches := _heard(step.batches)):
+        return step.came.n >= size
+    n = step.problem.n_probes
+    before = sum((round.count for own in told for round in own.rounds), np.zeros(n, dtype=np.int64))
+    last = batches[-1]
+    used = (last.measurements(n).count > 0) & (before + step.came.count >= last.problem.stock)
+    return bool(used.any())
+
+
+def _divided(step: Step, ledger: Ledger, goal: BestItem, state: Any, told: Sequence[Step]) -> tuple[Step, Step | None]:
+    """A round of the first form and the batches that it can do without, if rows that came late have filled it.
+
+    Such a round ended with the batch that reached its size, and further batches were a round of their own.
+    """
+    count = len(step.batches)
+    if not ledger.amended or count == 1 or not step.first.planned or step.first.whole is not None:
+        return step, None
+    size = int(_first_form(step, ledger, goal, state).sum())
+    for last in range(1, count):  # batches come first, then rounds of the laboratory's own
+        enough = Step(step.problem, step.sheets[:last])
+        if _reached(enough, size, told):
+            return enough, Step(step.problem, step.sheets[last:])
+    return step, None
 
 
 def _heard(sheets: Sequence[Sheet]) -> list[Sheet]:

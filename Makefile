@@ -22,7 +22,7 @@ test: export MPLBACKEND := Agg
 test: check  ## check, then run every test
 	$(BIN)/pytest -n auto --dist worksteal
 
-mutants: $(VENV)/with-dev  ## change the sources harmfully, a little each time, and see that the tests notice; 40 minutes
+mutants: $(VENV)/with-dev  ## change the sources harmfully, a little each time, and see that the tests notice; takes long
 	$(BIN)/python tests/mutants.py
 
 check: $(VENV)/with-dev  ## style, types and the one-way imports between layers

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import types
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +60,17 @@ def test_dask_workers_do_not_matter(reference: Runs) -> None:
     options = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
     with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster):
         assert simulated(workers=2, backend="dask").digest == reference.digest
+
+
+def test_ray_is_registered_before_it_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    def register_ray() -> None:
+        raise ZeroDivisionError("registered")
+
+    for name in ("ray", "ray.util", "ray.util.joblib"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    monkeypatch.setattr(sys.modules["ray.util.joblib"], "register_ray", register_ray, raising=False)
+    with pytest.raises(ZeroDivisionError, match="registered"):
+        simulated(backend="ray")
 
 
 def test_back_ends_that_are_missing_or_unknown() -> None:

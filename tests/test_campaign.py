@@ -493,6 +493,8 @@ def test_own_rows_cannot_use_up_what_an_open_round_needs() -> None:
     with pytest.raises(pw.InvalidRows, match=f"{message}got {len(own) + 1} rows; if there is more, say so first"):
         campaign.tell([*own, own[0]], off_plan=True)
     campaign.tell(own, off_plan=True)
+    again = campaign.tell(own, off_plan=True)  # nothing is left for them, and nothing is taken
+    assert "on record already, as round 2" in again.sentence
     while campaign.ledger.open is not None:
         rows = campaign.ask()
         campaign.tell(rows.filled([0.0] * len(rows["probe"])))

@@ -73,13 +73,13 @@ def unplanned(rows: Any, ledger: Ledger, dry_run: bool, again: bool) -> tuple[Pr
             f"own cannot be added; a campaign with {' or '.join(able)} can take them."
         )
     probes, outcomes = own_rows(rows, ledger)
-    _check_stock(ledger, probes)
     number = len(ledger.sheets) + 1
     twin = None if again else _twin(ledger, probes, outcomes)
     ids = tuple(row_id(twin or number, row + 1) for row in range(len(probes)))
     if twin is not None:
         sentence = f"These rows are on record already, as round {twin}; if they were measured again, say so (again)."
         return None, Told((), (), ids, (), 0, dry_run, sentence)
+    _check_stock(ledger, probes)
     ending = " (dry run: nothing was written)." if dry_run else "."
     sentence = (
         f"{len(ids)} recorded as round {number}; the confidence holds if these rows were chosen before any of their "

@@ -10,7 +10,7 @@ import time
 import probewise as pw
 from probewise.coordinates import Array
 from probewise.design import remembering
-from probewise.simulation.engine import one_thread
+from probewise.threads import one
 
 ANGLES = (0.3, 0.1, 0.03, 0.01, 0.003)
 RUNS = 5
@@ -36,7 +36,7 @@ def main() -> None:
     per_round = []
     for angle in ANGLES:
         problem, theta = pw.instances.benchmark(5, angle)
-        with one_thread(), remembering():
+        with one, remembering():
             pw.simulate(problem, theta, pw.Rage("code"), runs=RUNS)
             runs = pw.simulate(problem, theta, pw.Rage("code"), runs=RUNS)
             n = runs.mean("measurements")

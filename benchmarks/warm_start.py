@@ -1,18 +1,15 @@
 """Designs of Sage that begin with the probes of the last round, beside the same designs from nothing.
 
 python benchmarks/warm_start.py [--quick]. Each problem is solved once by Sage; every design after the first is made
-both ways in turn, by one thread; means of processor times. Goal: the start saves time on each. Exit code 1 if not.
+both ways in turn; means of processor times. Goal: the start saves time on each. Exit code 1 if not.
 """
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import time
 
 import numpy as np
-from design_speed import ONE_THREAD
 
 import probewise as pw
 from probewise.coordinates import Array
@@ -53,8 +50,6 @@ def random(items: int, probes: int, d: int) -> tuple[pw.Problem, Array]:
 
 
 if __name__ == "__main__":
-    if os.environ.get("OPENBLAS_NUM_THREADS") != "1":  # read when numpy is loaded, so that it takes a new process
-        sys.exit(subprocess.run([sys.executable, *sys.argv], env={**os.environ, **ONE_THREAD}).returncode)
     cases = {
         "many_arms(1000)": pw.instances.many_arms(1000, seed=4),
         "sphere(1000, 6)": pw.instances.sphere(1000, 6, seed=0),

@@ -26,6 +26,7 @@ HEAVY = (
     "rich",
     "psycopg",
     "sqlite3",
+    "threadpoolctl",
 )
 
 # Promised parameters of each public name, those after * by keyword only; more keywords may be added.

@@ -15,6 +15,7 @@ from probewise.design.criterion import Directions, contains
 from probewise.design.farthest import square_norms
 from probewise.errors import InvalidDesign, InvalidMeasurements, NotIdentifiable
 from probewise.measurements import Measurements, SumOfSquares, per_probe
+from probewise.threads import few
 
 REFRESH = 1000
 """Rank-one updates after which the inverse is computed afresh; O(d³) / REFRESH is far below O(d²)."""
@@ -77,6 +78,7 @@ class Estimate:
         return directions.mapped(self.whitener).largest()[1]
 
 
+@few
 def least_squares(probes: ArrayLike, measurements: Measurements, *, sigma: ArrayLike = 1.0) -> Estimate:
     """Weighted least squares of outcomes on probes (n, d), in O(p d²) for p measured probes.
 
@@ -142,6 +144,7 @@ class Pooled:
         """With one more round."""
         return Pooled((*self.fits, fit))
 
+    @few
     def sums(self, directions: ArrayLike, magnitudes: Array | None = None, *, since: int = 0) -> Sums:
         """W and S of rows y (k, d), of all rounds or of those from number ``since`` on; magnitudes as in ``Estimate``.
 
@@ -196,6 +199,7 @@ class RidgeEstimate:
         return directions.mapped(self.whitener).largest()[1]
 
 
+@few
 def ridge(
     probes: ArrayLike, measurements: Measurements, *, penalty: float = 1.0, sigma: ArrayLike = 1.0
 ) -> RidgeEstimate:

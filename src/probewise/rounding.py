@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from probewise.coordinates import Array, Coordinates, Counts, coordinates
 from probewise.errors import InvalidDesign
+from probewise.threads import few
 
 Method = Literal["efficient", "regret", "best"]
 
@@ -96,6 +97,7 @@ class Allocation:
         return realised / planned if planned > 0 else 1.0
 
 
+@few
 def round_design(weights: ArrayLike, n: int, *, probes: ArrayLike, method: Method = "efficient") -> Allocation:
     """Counts that sum to exactly ``n`` and inflate max_y y'A(w)⁻¹y / n as little as can be proved.
 

@@ -13,6 +13,7 @@ from probewise.arithmetic import UNIT, difference, image, rank_and_members
 from probewise.coordinates import Array, Coordinates, coordinates, unscaled
 from probewise.design.farthest import Labels, centred, far_pairs, farthest_from, square_norms
 from probewise.errors import InvalidDesign
+from probewise.threads import few
 
 
 class Directions(abc.ABC):
@@ -318,6 +319,7 @@ def contains(space: Coordinates, directions: Directions) -> bool:
     return bool(space.is_inside(items.generators, items.magnitudes, apart=apart).all())
 
 
+@few
 def largest_variance(probes: Array, weights: Array, directions: Directions) -> float:
     """max over directions of y'A(w)⁻¹y, exactly; infinite if some direction lies outside the range of A(w)."""
     support = np.flatnonzero(weights > 0)

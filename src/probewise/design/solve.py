@@ -16,6 +16,7 @@ from probewise.design.farthest import Labels
 from probewise.design.memory import remembered
 from probewise.design.solvers import frank_wolfe
 from probewise.errors import InvalidDesign, NotIdentifiable
+from probewise.threads import few
 
 SOLVERS = ("certified", "frank-wolfe")
 
@@ -101,6 +102,7 @@ def optimal_design(
 
 
 @remembered
+@few
 def _solved(X: Array, directions: Directions, c: Array, tol: float, solver: str, start: Labels | None) -> Design:
     # with budget shares b_i = c_i w_i / (c·w) the problem is the one of unit costs with probes x_i/√c_i
     space = coordinates(X / np.sqrt(c)[:, None])
@@ -127,6 +129,7 @@ def _solved(X: Array, directions: Directions, c: Array, tol: float, solver: str,
         precise = True  # what rounding hides may be all that is missing
 
 
+@few
 def recertified(
     design: Design, probes: ArrayLike, directions: Directions, weights: Array, *, cost: ArrayLike | None = None
 ) -> Design:

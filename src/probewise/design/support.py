@@ -10,9 +10,11 @@ from probewise.coordinates import Array, coordinates
 from probewise.design.criterion import as_matrix
 from probewise.design.memory import remembered
 from probewise.errors import InvalidDesign
+from probewise.threads import few
 
 
 @remembered
+@few
 def reduce_support(probes: ArrayLike, weights: ArrayLike, *, cost: ArrayLike | None = None) -> Array:
     """Weights (n,) with the same A(w) and the same cost, up to a common factor, on at most r(r+1)/2 + 1 probes.
 

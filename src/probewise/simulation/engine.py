@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -27,6 +26,7 @@ from probewise.simulation import compiled
 from probewise.simulation.environment import LinearEnvironment, Noise
 from probewise.simulation.journal import Journal, Row, described
 from probewise.simulation.table import Runs
+from probewise.threads import one
 
 Backend = Literal["loky", "dask", "ray"]
 BACKENDS: dict[str, str] = {"loky": "parallel", "dask": "dask", "ray": "ray"}
@@ -191,22 +191,12 @@ def versions() -> dict[str, str]:
     }
 
 
-def one_thread() -> AbstractContextManager[Any]:
-    """Linear algebra in one thread: workers already use every core, and sums come in the same order everywhere."""
-    try:
-        from threadpoolctl import threadpool_limits
-    except ImportError:
-        return nullcontext()
-    limits: AbstractContextManager[Any] = threadpool_limits(1)
-    return limits
-
-
 def _spread(
     work: Callable[[list[int]], list[Row]], left: list[int], workers: int, backend: Backend | None
 ) -> Iterator[list[Row]]:
     """The rows of all runs, chunk by chunk, in the order in which they are finished."""
     if workers == 1 and backend is None:
-        with one_thread(), remembering():
+        with one, remembering():
             for run in left:
                 yield work([run])
         return
@@ -218,7 +208,7 @@ def _spread(
 
 def _alone(work: Callable[[list[int]], list[Row]], chunk: list[int]) -> list[Row]:
     """A chunk in a process of its own."""
-    with one_thread(), remembering(keep=True):
+    with one, remembering(keep=True):
         return work(chunk)
 
 

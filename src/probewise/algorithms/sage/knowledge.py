@@ -16,6 +16,7 @@ from probewise.estimate import Pooled, Sums, least_squares
 from probewise.goal import BestItem
 from probewise.measurements import Measurements
 from probewise.problem import Problem
+from probewise.threads import few
 
 _NOISE = 0.1
 """Part of δ that a bound on noise of unknown scale may spend."""
@@ -44,6 +45,7 @@ class Knowledge:
     last: NDArray[np.bool_] | None = None
     """(n,): which probes the last round measured; the next design begins with them."""
 
+    @few
     def plus(self, problem: Problem, goal: BestItem, rounds: Sequence[Measurements]) -> Knowledge:
         """With one more round, or several that overlapped: what bets on them have made, and what that rules out.
 

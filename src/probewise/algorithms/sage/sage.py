@@ -22,6 +22,7 @@ from probewise.estimate import Pooled
 from probewise.goal import BestItem
 from probewise.measurements import Measurements
 from probewise.problem import Problem
+from probewise.threads import few
 
 _FLOOR = 2.0
 """Standard errors below which a lead is not believed by the design."""
@@ -73,11 +74,13 @@ class Sage(Algorithm[Knowledge]):
         """For all settings: docs/sage.md."""
         return True
 
+    @few
     def init(self, problem: Problem, goal: BestItem) -> Knowledge:
         """Nothing known, and 1 to bet against each item; a single item is the answer at once."""
         prior, data, m = Prior.of(problem, self.tol), Measurements.empty(problem.n_probes), problem.n_items
         return Knowledge(prior, data, Pooled(), np.arange(m), np.zeros(m), 0 if m == 1 else None)
 
+    @few
     def ask(self, problem: Problem, goal: BestItem, state: Knowledge, rng: np.random.Generator) -> Counts:
         """A round by the design for what is least known, of a size that batches within the limits can make up."""
         room, replicates = np.maximum(problem.stock - state.data.count, 0), 1 if problem.sigma_known else 2
@@ -109,6 +112,7 @@ class Sage(Algorithm[Knowledge]):
         progress = float(np.clip(np.nan_to_num(state.wealth[1:].min()) / enough(problem, goal), 0.0, 1.0))
         return Standing(remaining, int(state.alive[0]), progress)
 
+    @few
     def forecast(self, problem: Problem, goal: BestItem, state: Knowledge) -> Forecast | None:
         """What is left, by playing the rounds to come; None before the first round, and while the noise is unclear."""
         if state.winner is not None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri, dtrtrs
 
 from probewise.coordinates import Array
+from probewise.threads import many
 
 ITERATIONS = 100
 """Newton steps at most; 5 to 25 are usual."""
@@ -42,6 +43,11 @@ def solve(probes: Array, directions: Array, *, tol: float) -> Restricted:
     homogeneous of degree one, so that its linearisation is exact along rays and Newton steps are long. Steps are
     Mehrotra's predictor and corrector, with one factorisation each.
     """
+    with many(probes.shape[0]):
+        return _solved(probes, directions, tol)
+
+
+def _solved(probes: Array, directions: Array, tol: float) -> Restricted:
     n, k = probes.shape[0], directions.shape[0]
     weights = np.full(n, 1.0 / n)
     directions = directions / np.sqrt(_longest(probes, directions, weights))

@@ -40,7 +40,7 @@ def test_tables_come_back(rows: list[list[str]]) -> None:
     header = ["measurement", *rows[0]]
     lines = "".join(csv_lines([header, *(["r1-1", *row] for row in rows)]))
     assert lines.count("\n") == len(rows) + 1  # a record is a line, for any tool
-    read = [cells for _, cells in csv_records(lines.encode("utf-8").decode("utf-8"))]
+    read = [cells for _, cells in csv_records(lines.encode("utf-8").decode("utf-8"), ",")]
     assert read == [header, *(["r1-1", *row] for row in rows)]
 
 

@@ -40,7 +40,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-COMMON = "--probes probes.csv --items items.csv --sigma-column noise --cost-column price"
+COMMON = "--probes probes.csv --items items.csv --sigma-column noise --cost-column price --model none"
 
 
 def run(line: str) -> Result:
@@ -144,11 +144,11 @@ def test_design_writes_its_table_and_picture(folder: Path) -> None:
 
 def test_design_speaks_of_cost_only_where_there_is_one(folder: Path) -> None:
     (folder / "probes.csv").write_text("id,a,b\np,1,0\nq,0,1\n")
-    plain = ok("design --probes probes.csv --items items.csv").stdout
+    plain = ok("design --probes probes.csv --items items.csv --model none").stdout
     assert "share of cost" not in plain
-    value = json.loads(ok("design --probes probes.csv --items items.csv --json").stdout)["value"]
+    value = json.loads(ok("design --probes probes.csv --items items.csv --model none --json").stdout)["value"]
     assert f"√({output.number(value)}/N): {math.sqrt(value / 1000):.3g} for" in " ".join(plain.split())
-    twice = json.loads(ok("design --probes probes.csv --items items.csv --sigma 2 --json").stdout)["value"]
+    twice = json.loads(ok("design --probes probes.csv --items items.csv --model none --sigma 2 --json").stdout)["value"]
     assert twice == pytest.approx(4 * value, rel=1e-3)
     (folder / "probes.csv").write_text(PROBES)
     assert "A budget of N spent by this design" in " ".join(ok(f"design {COMMON}").stdout.split())
@@ -158,7 +158,7 @@ def test_small_support_keeps_the_value(folder: Path) -> None:
     angles = np.linspace(0, np.pi, 40, endpoint=False)
     points = "".join(f"x{i},{np.cos(a)},{np.sin(a)}\n" for i, a in enumerate(angles))
     (folder / "circle.csv").write_text("id,a,b\n" + points)
-    said = json.loads(ok("design --probes circle.csv --criterion points --small-support --json").stdout)
+    said = json.loads(ok("design --probes circle.csv --model none --criterion points --small-support --json").stdout)
     assert said["support"] <= 4
     assert said["converged"]
     assert said["value"] == pytest.approx(2.0, rel=1e-3)
@@ -201,7 +201,7 @@ def test_parquet_is_read(folder: Path) -> None:
 @pytest.mark.parametrize("items", ["", "--items items.csv"])
 def test_counts_are_those_of_the_library(folder: Path, method: str, items: str) -> None:
     ok(f"design {COMMON} --out design.csv")
-    options = f"--probes probes.csv {items} --sigma-column noise --cost-column price"
+    options = f"--probes probes.csv {items} --sigma-column noise --cost-column price --model none"
     said = json.loads(ok(f"round design.csv {options} -n 17 --method {method} --json --out counts.csv").stdout)
     planned = pw.optimal_design(problem().scaled_probes, pw.pairs(problem().items), cost=problem().cost).weights
     plan = pw.round_design(planned, 17, probes=problem().scaled_probes, method=method)  # type: ignore[arg-type]
@@ -340,7 +340,10 @@ def test_demo_shows_the_known_values_of_the_instance(folder: Path) -> None:
         ),
         ("design --probes probes.csv --cost-column cost", "probes.csv has no column 'cost'; it has 'id', 'a', 'b', "),
         ("design --probes probes.csv --id-column name", "probes.csv has no column 'name'"),
-        ("design --probes probes.csv --items items.csv", "items lack 'noise', 'price'"),
+        (
+            "design --probes probes.csv --items items.csv",
+            "'noise', 'price' are in probes.csv and not in items.csv; add",
+        ),
         ("design --probes probes.csv --sigma 1 --sigma-column noise", "--sigma and --sigma-column exclude each other"),
         (f"design {COMMON} --criterion star", "--criterion star and --reference NAME need each other"),
         (f"design {COMMON} --reference two", "--criterion star and --reference NAME need each other"),
@@ -411,7 +414,7 @@ def test_theta_that_says_too_much(folder: Path) -> None:
 
 
 def test_the_bound_of_simulate_is_in_the_units_of_the_table(folder: Path) -> None:
-    line = "simulate --probes probes.csv --items items.csv --theta 1,0 --runs 2"
+    line = "simulate --probes probes.csv --items items.csv --model none --theta 1,0 --runs 2"
     (folder / "probes.csv").write_text("id,a,b\np,1,0\nq,0,1\n")
     (folder / "items.csv").write_text("id,a,b\none,1,0\ntwo,0,1\n")
     free = ok(line).stdout
@@ -421,7 +424,24 @@ def test_the_bound_of_simulate_is_in_the_units_of_the_table(folder: Path) -> Non
     (folder / "probes.csv").write_text("id,a,b,price\np,1,0,10\nq,0,1,10\n")
     costly = ok(f"{line} --cost-column price").stdout
     assert "can expect a cost below 170" in " ".join(costly.split())
-    assert "cost" in costly.splitlines()[0]
+    assert "cost" in next(line for line in costly.splitlines() if "algorithm" in line)
+
+
+def test_theta_is_in_the_units_of_the_columns(folder: Path) -> None:
+    (folder / "probes.csv").write_text("id,acid,heat\np,x,20\nq,y,20\nr,x,80\ns,y,80\n")
+    (folder / "items.csv").write_text("id,acid,heat\none,x,90\ntwo,y,40\nthree,y,60\n")
+    (folder / "theta.csv").write_text("feature,value\nheat,0.1\nacid=x,-2\nacid=y,2\nintercept,50\n")
+    line = "hardness --probes probes.csv --items items.csv --theta theta.csv"
+    said = json.loads(ok(f"{line} --json").stdout)
+    assert said["best"] == "three"
+    assert [(row["item"], row["gap"]) for row in said["items"]] == [
+        ("one", pytest.approx(1)),
+        ("two", pytest.approx(2)),
+    ]
+    (folder / "items.csv").write_text("id,acid,heat\none,x,100\ntwo,y,40\nthree,y,60\n")
+    assert "but 2 items are equally good under theta ('one', 'three') and no method" in refused(line)
+    tied = line.replace("hardness", "identify") + " --epsilon 1 --json"
+    assert json.loads(ok(tied).stdout)["item"] in ("one", "three")
 
 
 def test_simulate_claims_no_bound_where_a_near_best_item_will_do(folder: Path) -> None:

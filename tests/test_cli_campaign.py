@@ -27,7 +27,8 @@ from probewise.data import example_path
 README = Path(__file__).parents[1] / "README.md"
 PROBES = "id,base,heat,price,shelf,left\nmild,1,0,1,A3,\nhot,1,1,2,A4,9\nboth,1,3,4,B1,\n"
 ITEMS = "id,base,heat,supplier\nA,1,2,ours\nB,1,1.5,theirs\nC,1,0.5,theirs\n"
-TABLES = "--probes probes.csv --items items.csv --cost-column price --stock-column left --sigma 0.5"
+SHOWN = "--show shelf --show supplier"
+TABLES = f"--probes probes.csv --items items.csv --cost-column price --stock-column left --sigma 0.5 {SHOWN}"
 
 
 def run(line: str, stdin: str | bytes | None = None) -> Result:
@@ -153,13 +154,18 @@ def test_new_prints_checks_and_a_forecast(folder: Path) -> None:
         [[1, 0], [1, 1], [1, 3]], [[1, 2], [1, 1.5], [1, 0.5]], sigma=0.5, cost=[1, 2, 4], stock=[None, 9, None]
     )
     direct = pw.Sage(max_batch=4).forecast_for_gap(problem, pw.BestItem(), 0.5)
-    assert content["forecasts"][1] == {"gap": 0.5, **vars(direct)}
+    assert content["forecasts"][1] == pytest.approx({"gap": 0.5, **vars(direct)})
     campaign = pw.Campaign.open("third.campaign")
     assert campaign.algorithm == pw.Sage(max_batch=4)
     assert (campaign.records[0].author, campaign.ledger.charter.seed, content["seed"]) == ("Eve", 3, 3)
     assert campaign.problem.cost.tolist() == [1, 2, 4]
     assert campaign.problem.stock.tolist() == [float("inf"), 9, float("inf")]
-    assert campaign.problem.feature_names == ("base", "heat")
+    assert campaign.problem.feature_names == ("intercept", "heat")
+    assert {row["column"]: row["role"] for row in content["roles"]} == {
+        "id": "name", "base": "constant", "heat": "number", "price": "cost", "shelf": "shown", "left": "stock",
+        "supplier": "shown",
+    }  # fmt: skip
+    assert content["model"] == "intercept + heat"
 
 
 @pytest.mark.parametrize(
@@ -171,20 +177,21 @@ def test_new_prints_checks_and_a_forecast(folder: Path) -> None:
         ("--epsilon 0.5", "An item within 0.5 of the best will do, so that ties are decided too. "),
         ("--algorithm uniform", "These numbers are rough"),
         ("--sigma 80 --outcome-range 0 100", "Outcomes from 0 to 100 cannot be noisier than 50, but sigma is 80"),
-        ("--extra base", "No feature, and no combination of features, is constant"),
+        ("--model none --show base", "No feature, and no combination of features, is constant"),
         ("--items far.csv", "Beyond the range of the probes: 1 item of 2 in 'heat'"),
         ("--items one.csv", "There is only one item, 'A', so there is nothing to find."),
-        ("--probes wide.csv", "The features 'base', 'heat' differ in size by a factor of 1e+07; check their units."),
+        ("--model none --probes wide.csv", "The features 'base', 'heat' differ in size by a factor of 1e+07; check"),
         ("--cost-column price --extra left", "measurements 80 % interval rounds cost"),
     ],
 )
 def test_new_remarks_on_what_may_be_meant(folder: Path, options: str, sentence: str) -> None:
-    (folder / "far.csv").write_text("id,base,heat\nA,1,2\nB,1,7\n")
-    (folder / "one.csv").write_text("id,base,heat\nA,1,2\n")
+    (folder / "far.csv").write_text("id,base,heat,supplier\nA,1,2,we\nB,1,7,we\n")
+    (folder / "one.csv").write_text("id,base,heat,supplier\nA,1,2,we\n")
     (folder / "wide.csv").write_text("id,base,heat\na,10000000,0\nb,10000000,1\n")
-    common = "--probes probes.csv --items items.csv " + ("" if "--cost" in options else "--extra price --extra left ")
+    shown = "" if "--cost" in options else "--extra price --extra left "
+    common = f"--probes probes.csv --items items.csv {SHOWN} {shown}"
     if "wide" in options:
-        common = "--items items.csv "
+        common = "--items items.csv --show supplier "
     assert sentence in said(f"new other.campaign {common}{options} --dry-run")
     assert not (folder / "other.campaign").exists()
 
@@ -386,7 +393,7 @@ def test_status_shows_sentence_progress_forecast_and_ranking(folder: Path) -> No
 def test_status_says_which_items_it_leaves_out(folder: Path) -> None:
     items = "".join(f"item {i},1,{0.1 * i}\n" for i in range(30))
     (folder / "many.csv").write_text("id,base,heat\n" + items)
-    ok("new many.campaign --probes probes.csv --items many.csv --extra price --extra left --seed 0")
+    ok("new many.campaign --probes probes.csv --items many.csv --extra price --extra left --extra shelf --seed 0")
     ok("ask many.campaign --out many-ask.csv")
     fill("many-ask.csv")
     ok("tell many.campaign many-ask.csv")
@@ -430,7 +437,7 @@ def test_a_campaign_in_a_text_file(folder: Path) -> None:
 # --- what is refused: one sentence, exit code 2, and no file changed --------------------------------------------------
 
 NEW = f"new other.campaign {TABLES}"
-PLAIN = "new other.campaign --probes probes.csv --items items.csv --extra price --extra left"
+PLAIN = f"new other.campaign --probes probes.csv --items items.csv --extra price --extra left {SHOWN}"
 XLSX = b"PK\x03\x04\x14\x00\x06\x00\x08\x00"
 HEAD = "measurement,outcome\n"
 
@@ -447,30 +454,35 @@ BAD: dict[str, tuple[str, dict[str, str | bytes], str]] = {
     "lost probes": (NEW.replace("probes.csv", "lost.csv"), {}, "there is no file lost.csv; check the name and the"),
     "a folder as table": (NEW.replace("probes.csv", "."), {}, r"there is no file \.; check the name"),
     "empty probes": (NEW, {"probes.csv": ""}, "probes.csv is empty; its first line must name the columns"),
-    "probes without rows": (NEW, {"probes.csv": PROBES[:30]}, "probes need at least one row|must name the columns"),
+    "probes without rows": (NEW, {"probes.csv": PROBES[:30]}, "probes.csv has no rows; give at least one"),
     "probes without header": (NEW, {"probes.csv": "1,2\n3,4\n"}, "first line of probes.csv must name the columns, got"),
     "probes from Excel": (NEW, {"probes.csv": XLSX}, "probes.csv is a spreadsheet of Excel or the like; save it as"),
     "ragged probes": (NEW, {"probes.csv": PROBES + "x,1,2\n"}, "probes.csv, line 5: expected 6 cells as in the header"),
     "text in a feature": (NEW, {"probes.csv": PROBES.replace("hot,1,1", "hot,1,warm")}, "line 3, column 'heat':"),
     "a hole in a feature": (NEW, {"probes.csv": PROBES.replace("hot,1,1", "hot,1,")}, "column 'heat': the number is"),
     "infinite feature": (NEW, {"items.csv": ITEMS.replace("A,1,2", "A,1,inf")}, "column 'heat': 'inf' is not finite"),
-    "decimal comma": (
-        NEW, {"items.csv": "id;base;heat\nA;1;2,5\nB;1;1\n"}, "line 2, column 'heat': '2,5' is not a number; use a",
+    "decimal comma and point": (
+        NEW, {"items.csv": "id;base;heat\nA;1;2,5\nB;1;1.5\n"}, r"decimal commas \('2,5', line 2\) and with",
+    ),
+    "a comma of two meanings": (
+        NEW, {"items.csv": "id;base;heat;supplier\nA;1;2,500;a\nB;1;1;a\n"}, "'2,500' may be 2.500 or 2500; write it",
     ),
     "two columns of one name": (NEW, {"items.csv": "id,heat,heat\nA,1,2\n"}, "more than one column called 'heat'"),
     "two items of one name": (NEW, {"items.csv": ITEMS.replace("B,1", "A,1")}, "every item needs its own name, but"),
     "two probes of one name": (NEW, {"probes.csv": PROBES.replace("hot", "mild")}, "every probe needs its own name"),
     "a missing name": (NEW, {"items.csv": ITEMS.replace("B,1", ",1")}, "items.csv, line 3, column 'id': the name is"),
-    "identical items": (NEW, {"items.csv": ITEMS.replace("1.5", "2")}, "items 'A', 'B' are identical, so neither can"),
+    "identical items": (NEW, {"items.csv": ITEMS.replace("1.5", "2")}, "items 'A', 'B' differ in 'supplier' only"),
+    "the same items": (NEW, {"items.csv": ITEMS.replace("1.5", "2").replace("ours", "theirs")}, "'B' are identical"),
     "not identifiable": (
-        NEW, {"probes.csv": "id,base,heat,price,left\na,1,0,1,\nb,2,0,1,\n"}, "no combination of probes compares items",
+        NEW, {"probes.csv": "id,base,heat,price,left,shelf\na,1,0,1,,A\nb,2,0,1,,B\n"}, "'heat' is 0 in every probe",
     ),
-    "a feature that items lack": (NEW, {"items.csv": "id,base\nA,1\nB,2\n"}, "but items lack 'heat'; add these"),
+    "a feature that items lack": (NEW, {"items.csv": "id,supplier\nA,1\nB,2\n"}, "'base', 'heat' are in probes.csv"),
     "no such id column": (f"{NEW} --id-column name", {}, "probes.csv has no column 'name'; it has 'id', 'base'"),
     "no such cost column": (f"{PLAIN} --cost-column cost", {}, "probes.csv has no column 'cost'"),
-    "no such extra column": (f"{PLAIN} --extra colour", {}, "probes.csv has no column 'colour'"),
+    "no such extra column": (f"{PLAIN} --extra colour", {}, "neither probes.csv nor items.csv has a column 'colour'"),
     "negative cost": (NEW, {"probes.csv": PROBES.replace("1,0,1,A3", "1,0,-1,A3")}, "cost must be positive and finite"),
-    "text as cost": (f"{PLAIN} --cost-column shelf", {}, "column 'shelf': 'A3' is not a number"),
+    "text as cost": (NEW.replace("price", "shelf").replace("--show shelf", "--show price"), {}, "'A3' is not a number"),
+    "two roles": (f"{PLAIN} --cost-column shelf", {}, "column 'shelf' cannot be cost and shown; say one of them"),
     "half a measurement in stock": (NEW, {"probes.csv": PROBES.replace("A4,9", "A4,1.5")}, "stock must be whole"),
     "text as stock": (NEW, {"probes.csv": PROBES.replace("A4,9", "A4,few")}, "line 3, column 'left': expected a whole"),
     "sigma 0": (f"{PLAIN} --sigma 0", {}, "sigma must be positive and finite, got 0.0"),
@@ -492,7 +504,7 @@ BAD: dict[str, tuple[str, dict[str, str | bytes], str]] = {
     "an oracle": (f"{PLAIN} --algorithm xy-oracle", {}, "xy-oracle must be told the truth, which a campaign is to"),
     "unknown noise for another algorithm": (f"{PLAIN} --algorithm rage --sigma unknown", {}, "rage must know sigma"),
     "negative seed": (f"{PLAIN} --seed -1", {}, "-1 does not lie between 0 and"),
-    "range upside down": (f"{PLAIN} --outcome-range 9 0", {}, r"outcome_range must be \(low, high\) with low below"),
+    "range upside down": (f"{PLAIN} --outcome-range 9 0", {}, "--outcome-range must be LOW below HIGH, got 9 0"),
     "half a range": (f"{PLAIN} --outcome-range 9", {}, "Option '--outcome-range' requires 2|'--outcome-range': '--.*'"),
     "negative gap": (f"{PLAIN} --gap -1", {}, "--gap must be a positive number, got -1; how much better is worth"),
     # a file that is no campaign
@@ -512,8 +524,8 @@ BAD: dict[str, tuple[str, dict[str, str | bytes], str]] = {
     "no header": ("tell lab.campaign a.csv", {"a.csv": "r1-3,2\nr1-4,3\n"}, "a.csv has no column 'measurement'"),
     "no outcomes": ("tell lab.campaign probes.csv", {}, "probes.csv has no column 'measurement', 'outcome'; it has"),
     "an Excel file": ("tell lab.campaign a.xlsx", {"a.xlsx": XLSX}, "a.xlsx is a spreadsheet of Excel or the like"),
-    "Latin letters": ("tell lab.campaign a.csv", {"a.csv": "measurement,outcome,T/°C\n".encode("latin-1")}, "a.csv is"),
-    "UTF-16": ("tell lab.campaign a.csv", {"a.csv": HEAD.encode("utf-16")}, "a.csv is not UTF-8 text; save it as CSV"),
+    "Latin letters": ("tell lab.campaign a.csv", {"a.csv": "measurement,outcome,Ø\n".encode("latin-1")}, "a.csv is"),
+    "UTF-16": ("tell lab.campaign a.csv", {"a.csv": HEAD.encode("utf-16-be")}, "a.csv has no column 'measurement'"),
     "no Parquet": ("tell lab.campaign a.parquet", {"a.parquet": b"PAR1"}, "a.parquet cannot be read as a Parquet file"),
     "ragged rows": ("tell lab.campaign a.csv", {"a.csv": HEAD + "r1-3,2,5\n"}, "a.csv, line 2: expected 2 cells as in"),
     "an open quote": ("tell lab.campaign a.csv", {"a.csv": HEAD + '"r1-3,2\n'}, "a.csv, line 2: the line cannot be"),

@@ -71,8 +71,8 @@ def test_separator_inside_quotes_does_not_decide(tmp_path):
         ("x,y\n1,2\n3,-inf\n", r"probes\.csv, line 3, column 'y': '-inf' is not finite"),
         ("x,y\n1,2\n3,1_0\n", r"line 3, column 'y': '1_0' is not a number"),
         (
-            "x;y\n1;2\n2;3\n3;0,5\n",
-            r"probes\.csv, line 4, column 'y': '0,5' is not a number; use a decimal point",
+            "x;y\n1;2\n2.5;3\n3;0,5\n",
+            r"probes\.csv has numbers with decimal commas \('0,5', line 4\) and with decimal points \('2\.5', line 3\)",
         ),
         ("id,x\na,1\n,2\n", r"probes\.csv, line 3, column 'id': the name is missing"),
         (
@@ -98,8 +98,9 @@ def test_lines_are_counted_through_quoted_line_breaks(tmp_path):
 def test_files_that_cannot_be_read(tmp_path):
     with pytest.raises(InvalidProblem, match=r"there is no file .*nowhere\.csv"):
         read_table(tmp_path / "nowhere.csv")
-    with pytest.raises(InvalidProblem, match="is not UTF-8 text; save it as CSV in UTF-8 or as Parquet"):
-        read_table(write(tmp_path, PLAIN, encoding="utf-16"))
+    with pytest.raises(InvalidProblem, match=r"is not UTF-8 text, and line 2 has a letter .* save it as CSV in UTF-8"):
+        read_table(write(tmp_path, PLAIN.replace("a", "Łódź"), encoding="cp1250"))
+    assert read_table(write(tmp_path, PLAIN, encoding="utf-16")).labelled().rows == ("a", "b")
     with pytest.raises(InvalidProblem, match=r"probes\.parquet cannot be read as a Parquet file"):
         read_table(write(tmp_path, PLAIN, name="probes.parquet"))
 
@@ -199,9 +200,13 @@ CELL = st.one_of(st.floats(allow_nan=False, allow_infinity=False), st.integers(-
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.lists(CELL, min_size=3, max_size=3), min_size=1, max_size=6), st.sampled_from(",;\t"))
 def test_csv_round_trip_is_exact(tmp_path_factory, rows, separator):
-    lines = [["a", "b", "c"], *([repr(cell) for cell in row] for row in rows)]
+    lines = [
+        ["a", "b", "c"],
+        ["0.5"] * 3,
+        *([repr(cell) for cell in row] for row in rows),
+    ]
     path = write(tmp_path_factory.mktemp("csv"), "\n".join(separator.join(line) for line in lines))
-    np.testing.assert_array_equal(read_table(path).labelled().values, np.array(rows, dtype=float))
+    np.testing.assert_array_equal(read_table(path).labelled().values, [[0.5] * 3, *rows])
 
 
 @settings(deadline=None, max_examples=200)

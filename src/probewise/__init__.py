@@ -10,6 +10,8 @@ __version__ = "0.1.0"
 _WHERE = {
     "Problem": "problem",
     "BestItem": "goal",
+    "Model": "model",
+    "Role": "model",
     "pairs": "design",
     "star": "design",
     "points": "design",
@@ -137,6 +139,8 @@ if TYPE_CHECKING:
     from probewise.estimate import ridge as ridge
     from probewise.goal import BestItem as BestItem
     from probewise.measurements import Measurements as Measurements
+    from probewise.model import Model as Model
+    from probewise.model import Role as Role
     from probewise.problem import Problem as Problem
     from probewise.result import Result as Result
     from probewise.rounding import Allocation as Allocation

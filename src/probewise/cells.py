@@ -17,6 +17,7 @@ _SIGNED = re.compile(r"[+-]([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _CODED = re.compile(rf"[\\;{UNSEEN}]|^\s|\s\Z")
 _CODE = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|(\\))")
 _NUMBER = re.compile(r"[+-]?(?:([0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|infinity|nan)", re.I | re.A)
+_SAID = re.compile("sep=(.)", re.I)
 _LONG = 60
 _QUOTED = re.compile('[",;\t\r\n]')
 
@@ -45,6 +46,9 @@ def unguarded(cell: str) -> str:
         if guarded(text) == cell:
             return text
     return cell
+
+
+_remembered = lru_cache(10_000)(unguarded)
 
 
 def _code(found: re.Match[str]) -> str:
@@ -112,20 +116,36 @@ def _quoted(text: str) -> str:
     return '"' + cell.replace('"', '""') + '"' if _QUOTED.search(cell) else cell
 
 
-def csv_records(text: str) -> Iterator[tuple[int, list[str]]]:
-    """(first line, cells) of each record that is not blank; the first line shows the separator.
+def separator_of(text: str) -> str:
+    """The separator of a CSV file: as its first line says (sep=;), else the most frequent there that fits all lines."""
+    first = next((line for line in io.StringIO(text, newline="") if line.strip()), "")
+    if said := _SAID.fullmatch(first.strip()):
+        return said[1]
+    bare = re.sub(r'"[^"]*"', "", first)
+    likely = sorted((sign for sign in ",;\t" if sign in bare), key=bare.count, reverse=True) or [","]
+    return next((sign for sign in likely if _fits(text, sign)), likely[0]) if len(likely) > 1 else likely[0]
+
+
+def _fits(text: str, separator: str) -> bool:
+    """Whether all records have as many cells as the first."""
+    try:
+        return len({len(cells) for _, cells in csv_records(text, separator)}) <= 1
+    except csv.Error:
+        return False
+
+
+def csv_records(text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """(first line, cells) of each record that is not blank, nor says what the separator is.
 
     csv.Error where a line cannot be split into cells, with the number of the line as its second argument.
     """
     lines = list(io.StringIO(text, newline=""))
-    first = next((line for line in lines if line.strip()), "")
-    bare = re.sub(r'"[^"]*"', "", first)
-    reader = csv.reader(lines, delimiter=max(",;\t", key=bare.count), strict=True)
+    reader = csv.reader(lines, delimiter=separator, strict=True)
     line = 1
     try:
-        for record in reader:
-            cells = [unguarded(cell) for cell in record]
-            if any(cells):
+        for at, record in enumerate(reader):
+            cells = [_remembered(cell) for cell in record]
+            if any(cells) and not (at == 0 and _SAID.fullmatch(lines[0].strip())):
                 yield line, cells
             line = reader.line_num + 1
     except csv.Error as error:

@@ -15,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from probewise.arithmetic import rank_and_members
 from probewise.coordinates import FORGIVEN, Array, Coordinates, coordinates, unscaled
 from probewise.errors import InvalidProblem
-from probewise.tables import Labelled, TableLike, duplicated, labelled, named, numeric
+from probewise.model import Model, Use, build
+from probewise.tables import Labelled, Table, TableLike, duplicated, labelled, named, numeric, table_of
 
 _LARGEST = 1e150
 """Largest feature, whose square is still a number."""
@@ -47,6 +48,10 @@ class Problem:
     """m different names."""
     feature_names: tuple[str, ...]
     """d different names."""
+    model: Model | None
+    """How the features were made of the columns of tables; None if they were given."""
+    tables: tuple[Table, Table] | None
+    """Those tables, of the probes and of the items, with all their columns."""
 
     def __init__(
         self,
@@ -61,6 +66,8 @@ class Problem:
         item_names: Iterable[object] | None = None,
         feature_names: Iterable[object] | None = None,
         id_column: str | None = None,
+        model: Model | None = None,
+        tables: tuple[Table, Table] | None = None,
     ) -> None:
         first = labelled(probes, name="probes", id_column=id_column)
         second = first if items is None else labelled(items, name="items", id_column=id_column)
@@ -86,12 +93,60 @@ class Problem:
             "probe_names": probe_names,
             "item_names": item_names,
             "feature_names": feature_names,
+            "model": model,
+            "tables": tables,
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
         _check_size(self)
         _check_distinct(self)
         _check_identifiable(self)
+
+    @classmethod
+    def from_tables(
+        cls,
+        probes: TableLike,
+        items: TableLike = None,
+        *,
+        model: str | Model = "main",
+        id_column: str | None = None,
+        sigma: ArrayLike | Literal["unknown"] = 1.0,
+        sigma_column: str | None = None,
+        cost_column: str | None = None,
+        stock_column: str | None = None,
+        factors: Iterable[str] = (),
+        shown: Iterable[str] = (),
+    ) -> Problem:
+        """A problem from plain tables with text and numbers: data frames, paths of files, or `Table` objects.
+
+        ``model`` is "main" (intercept and every column), "interactions" (products of two columns too), "quadratic"
+        (squares of numbers too), "none" (numbers as they are), a formula such as "ligand + dose + dose^2", or the
+        `Model` of another problem. Text columns are factors, as are ``factors``; ``shown`` columns are in no feature.
+        Features are made jointly of both tables: ``problem.model`` says how.
+        """
+        first = table_of(probes, "probes")
+        second = first if items is None else table_of(items, "items")
+        if sigma_column is not None and not (np.isscalar(sigma) and sigma == 1.0):
+            raise InvalidProblem("give sigma or sigma_column, not both.")
+        uses: dict[str | None, Use] = {sigma_column: "noise", cost_column: "cost", stock_column: "stock"}
+        said = {name: use for name, use in uses.items() if name is not None}
+        if not isinstance(model, Model):
+            other = None if items is None else second
+            model = build(first, other, model, id_name=id_column, columns=said, factors=factors, shown=shown)
+        X = model.coded(first)
+        Z = X if items is None else model.coded(second)
+        return cls(
+            X.values,
+            Z.values,
+            sigma=sigma if sigma_column is None else first.numbers(sigma_column),
+            cost=None if cost_column is None else first.numbers(cost_column),
+            stock=None if stock_column is None else first.counts(stock_column),
+            probe_names=X.rows,
+            item_names=Z.rows,
+            feature_names=model.features,
+            model=model,
+            tables=(first, second),
+        )
 
     def __repr__(self) -> str:
         counts = f"{self.n_probes} probes, {self.n_items} items, {self.dimension} features"
@@ -228,7 +283,22 @@ def _check_distinct(problem: Problem) -> None:
         twin = rows.setdefault(item.tobytes(), row)
         if twin != row:
             names = named((problem.item_names[twin], problem.item_names[row]))
+            if told := _told_apart(problem, twin, row):
+                raise InvalidProblem(
+                    f"items {names} differ in {named(told)} only, which the model does not use, so neither can be the "
+                    "better one; add it to the model, or keep one of them."
+                )
             raise InvalidProblem(f"items {names} are identical, so neither can be the better one; keep one of them.")
+
+
+def _told_apart(problem: Problem, one: int, other: int) -> list[str]:
+    """Columns of the table of items in which two of them differ, but for their names."""
+    if problem.tables is None or problem.model is None:
+        return []
+    uses = {role.column: role.role for role in problem.model.roles}
+    columns = [name for name in problem.tables[1].header if uses.get(name) != "name"]
+    cells = ((name, problem.tables[1].texts(name)) for name in columns)
+    return [name for name, texts in cells if texts[one] != texts[other]]
 
 
 def _check_identifiable(problem: Problem) -> None:

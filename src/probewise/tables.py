@@ -15,8 +15,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from probewise.cells import csv_records, fault, looks_numeric, number
+from probewise.cells import csv_records, number, separator_of
 from probewise.coordinates import Array
+from probewise.dialects import PLAIN, Dialect, Undecided, decimal_sign, decoded, fault, numeric_in_some_way, spelled
 from probewise.errors import InvalidProblem
 from probewise.parquet import NO_READER, REFUSED, handed_over
 
@@ -68,6 +69,10 @@ class Table:
     """For each row the line of the file on which it starts."""
     index: tuple[str, ...] | None = None
     """Names of the rows that stand outside the columns (the index of a pandas data frame)."""
+    dialect: Dialect = PLAIN
+    """How the file was written."""
+    remarks: tuple[str, ...] = ()
+    """What was unusual about the file and was read all the same, in sentences."""
 
     def __post_init__(self) -> None:
         if twice := duplicated(self.header):
@@ -85,6 +90,11 @@ class Table:
         kept = [(name, column) for name, column in zip(self.header, self.columns, strict=True) if name not in dropped]
         return replace(self, header=tuple(n for n, _ in kept), columns=tuple(c for _, c in kept))
 
+    def first(self) -> Table:
+        """The table of the first row alone."""
+        return replace(self, columns=tuple(c[:1] for c in self.columns), lines=self.lines and self.lines[:1],
+                       index=self.index and self.index[:1])  # fmt: skip
+
     def column(self, name: str) -> Column:
         """The cells of one column."""
         if name not in self.header:
@@ -97,7 +107,7 @@ class Table:
         if isinstance(cells, np.ndarray):
             return bool(cells.dtype.kind not in "biuf")
         filled = [cell for cell in cells[:1000] if cell.casefold() not in _MISSING]
-        return 2 * sum(not looks_numeric(cell) for cell in filled) > len(filled)
+        return 2 * sum(not numeric_in_some_way(cell) for cell in filled) > len(filled)
 
     def numbers(self, name: str) -> Array:
         """One column as an array (k,); a bad cell of a CSV file is named with its line."""
@@ -106,11 +116,11 @@ class Table:
             if self.is_text(name):
                 raise InvalidProblem(f"column '{name}' of {self.name} must hold numbers, got text.")
             return cells.astype(np.float64)
-        values = [number(cell) for cell in cells]
-        out = np.array(values, dtype=np.float64)  # None becomes NaN
+        found = spelled(cells, self.dialect.decimal)
+        out = np.array([found[cell] for cell in cells], dtype=np.float64)  # None becomes NaN
         if not np.isfinite(out).all():
             row = int(np.argmin(np.isfinite(out)))
-            raise InvalidProblem(f"{self.place(row)}, column '{name}': {_fault(cells[row])}.")
+            raise InvalidProblem(f"{self.place(row)}, column '{name}': {self._fault(cells[row])}.")
         return out
 
     def text(self, name: str) -> tuple[str, ...]:
@@ -121,6 +131,22 @@ class Table:
             if cell is None or cell != cell or cell == "":
                 raise InvalidProblem(f"{self.place(row)}, column '{name}': the name is missing; fill it in.")
         return tuple(str(cell) for cell in values)
+
+    def counts(self, name: str) -> Array:
+        """(k,): one column of numbers; NaN where the cell is empty, which means no limit."""
+        texts = self.texts(name)
+        found = spelled(texts, self.dialect.decimal)
+        for row, cell in enumerate(texts):
+            if cell.strip() and found[cell] is None:
+                raise InvalidProblem(
+                    f"{self.place(row)}, column '{name}': expected a whole number or an empty cell, got '{cell}'."
+                )
+        return np.array([found[cell] for cell in texts], dtype=np.float64)
+
+    def texts(self, name: str) -> list[str]:
+        """One column as the cells of a file, missing ones empty."""
+        cells = self.column(name)
+        return cells if isinstance(cells, list) else [_as_text(cell) for cell in cells.tolist()]
 
     def place(self, row: int) -> str:
         """Where a row stands, for messages."""
@@ -143,6 +169,11 @@ class Table:
         rows = self.index if chosen is None else self.text(chosen)
         return Labelled(np.column_stack([self.numbers(name) for name in features]), rows, features)
 
+    def _fault(self, cell: str) -> str:
+        if cell.casefold() in _MISSING:
+            return "the number is missing; fill it in or leave the row out"
+        return fault(cell, self.dialect.decimal)
+
     def _id_column(self, wanted: str | None) -> str | None:
         if wanted is not None:
             self.column(wanted)
@@ -154,6 +185,14 @@ class Table:
                 f"{self.name} has more than one column that may hold names, {named(found)}; say which one by id_column."
             )
         return found[0] if found else None
+
+
+def _as_text(cell: Any) -> str:
+    if cell is None or cell != cell:
+        return ""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    return repr(cell).removesuffix(".0") if isinstance(cell, float) else str(cell)
 
 
 def labelled(source: TableLike, *, name: str, id_column: str | None = None) -> Labelled:
@@ -171,6 +210,19 @@ def labelled(source: TableLike, *, name: str, id_column: str | None = None) -> L
             "a single feature needs the shape (number of rows, 1)."
         )
     return Labelled(matrix)
+
+
+def table_of(source: TableLike, name: str) -> Table:
+    """The `Table` of a data frame, of the path of a file, or of a `Table`."""
+    if isinstance(source, Table):
+        return source
+    if isinstance(source, str | Path):
+        return read_table(source)
+    table = None if isinstance(source, np.ndarray | Sequence) else frame_table(source, name)
+    if table is None:
+        kind = type(source).__name__
+        raise InvalidProblem(f"{name} must be a data frame or the path of a table, got {kind}; arrays go to Problem.")
+    return table
 
 
 def numeric(values: ArrayLike, name: str) -> Array:
@@ -269,9 +321,11 @@ def _read_csv(path: Path) -> Table:
     if content.startswith(_SPREADSHEET):
         raise InvalidProblem(f"{path.name} is a spreadsheet of Excel or the like; save it as CSV (UTF-8).")
     try:
-        records = list(csv_records(content.decode("utf-8-sig")))
-    except UnicodeDecodeError:
-        raise InvalidProblem(f"{path.name} is not UTF-8 text; save it as CSV in UTF-8 or as Parquet.") from None
+        text, encoding = decoded(content)
+        separator = separator_of(text)
+        records = list(csv_records(text, separator))
+    except Undecided as error:
+        raise InvalidProblem(f"{path.name} {error}; save it as CSV in UTF-8 or as Parquet.") from None
     except csv.Error as error:
         reason, line = error.args
         raise InvalidProblem(f"{path.name}, line {line}: the line cannot be split into cells ({reason}).") from None
@@ -289,9 +343,19 @@ def _read_csv(path: Path) -> Table:
     # spreadsheets write columns that are wholly empty
     kept = [at for at, name in enumerate(header) if name or any(cells[at] for _, cells in records[1:])]
     columns = tuple([cells[at] for _, cells in records[1:]] for at in kept)
-    return Table(path.name, tuple(header[at] for at in kept), columns, tuple(line for line, _ in records[1:]))
+    lines = tuple(line for line, _ in records[1:])
+    try:
+        dialect = Dialect(separator, decimal_sign(columns, lines, separator, _MISSING), encoding)
+    except Undecided as error:
+        raise InvalidProblem(f"{path.name} {error}; write all numbers of a table alike.") from None
+    return Table(path.name, tuple(header[at] for at in kept), columns, lines, None, dialect, _remarks(path, dialect))
 
 
-def _fault(cell: str) -> str:
-    missing = cell.casefold() in _MISSING
-    return "the number is missing; fill it in or leave the row out" if missing else fault(cell)
+def _remarks(path: Path, dialect: Dialect) -> tuple[str, ...]:
+    """What a reader should know of a file that is not written in the plainest way."""
+    out = []
+    if dialect.encoding == "cp1252":
+        out.append(f"{path.name} is not UTF-8; it was read as Windows text, so look at its special letters.")
+    if dialect.decimal == ",":
+        out.append(f"{path.name} has decimal commas: 0,5 is read as one half.")
+    return tuple(out)

@@ -21,6 +21,7 @@ from probewise.cli.inputs import (
     out_option,
     source_options,
 )
+from probewise.cli.roles import print_roles, roles
 
 COLUMNS = ("probe", "weight", "cost_share")
 INEXACT = (
@@ -88,9 +89,11 @@ def command(
             "weights": output.records(COLUMNS, rows),
             "out": out,
             "plot": plot,
+            **roles(problem),
         }
         output.print_json(content)
     else:
+        print_roles(problem)
         _report(problem, criterion, design, costly=source.cost_column is not None)
         output.written(out, plot)
     context.exit(0 if design.gap <= tol else 1)

@@ -13,6 +13,7 @@ from probewise.cli import output
 from probewise.cli.comparisons import needs
 from probewise.cli.design import COLUMNS, INEXACT, print_weights, weights_table
 from probewise.cli.inputs import NUMBER, Source, json_option, out_option, source_options
+from probewise.cli.roles import print_roles, roles
 from probewise.coordinates import Array
 from probewise.errors import InvalidProblem
 from probewise.tables import duplicated, named, read_table
@@ -41,8 +42,9 @@ def command(
 
     Assumes that the value of an item is its features times theta, and that the method errs with probability at most
     delta, whatever the truth. The difficulty of a problem is ψ*: the largest squared ratio of standard error to gap,
-    under the best design. THETA is one number per feature, in the order of the columns, or a table: one row with a
-    column per feature, or the columns feature and value. Without --items, the probes themselves are compared.
+    under the best design. THETA is one number per feature in the units of your columns, the intercept first, or a
+    table: one row with a column per feature, or the columns feature and value. Without --items, the probes themselves
+    are compared.
 
     \b
     Example
@@ -52,7 +54,7 @@ def command(
     """
     problem = source.problem()
     with output.working("Solving for the oracle design", quiet=as_json):
-        found = pw.hardness(problem, read_theta(theta, problem.feature_names), tol=tol)
+        found = pw.hardness(problem, assumed(theta, problem), tol=tol)
     bounds = (found.lower_bound(delta), found.kl_lower_bound(delta), found.paper_lower_bound(delta))
     rows = weights_table(problem, found.design.weights)
     output.write_csv(out, COLUMNS, rows)
@@ -75,15 +77,39 @@ def command(
                 "items": output.records(("item", "gap", "need"), comparisons),
                 "weights": output.records(COLUMNS, rows),
                 "out": out,
+                **roles(problem),
             }
         )
     else:
         costly = source.cost_column is not None
+        print_roles(problem)
         _report(best, found, comparisons, bounds, delta, costly=costly)
         output.title("Where an oracle that knows theta would measure")
         print_weights(rows, costly=costly)
         output.written(out)
     context.exit(0 if found.design.gap <= found.design.tol else 1)
+
+
+def assumed(text: str, problem: pw.Problem, *, unique: bool = True) -> Array:
+    """(d,): the truth that a text or file gives in the units of the tables, for the features as they are coded."""
+    theta = read_theta(text, problem.feature_names)
+    model, tables = problem.model, problem.tables
+    if model is None or tables is None or model.in_units == model:
+        return theta
+    rows = np.vstack([model.in_units.coded(table).values for table in tables])
+    coded = np.linalg.lstsq(np.vstack([problem.probes, problem.items]), rows @ theta, rcond=None)[0]
+    items = rows[problem.n_probes :]
+    slack = 2.0 * theta.size * np.finfo(float).eps * (np.abs(items) @ np.abs(theta))
+    best = int(np.argmax(items @ theta))
+    gaps = (items[best] - items) @ theta
+    tied = np.flatnonzero(gaps <= slack + slack[best])  # what rounding makes of a tie is no gap
+    if unique and tied.size > 1:
+        names = named([problem.item_names[i] for i in tied])
+        raise InvalidProblem(
+            f"the best item must be unique, but {tied.size} items are equally good under theta ({names}) and no method "
+            "can tell them apart; keep one of them."
+        )
+    return np.asarray(coded)
 
 
 def read_theta(text: str, features: tuple[str, ...]) -> Array:

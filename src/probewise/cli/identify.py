@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 import probewise as pw
 from probewise.cli import output
 from probewise.cli.choices import ALGORITHM, build, delta_option, epsilon_option, seed_option
-from probewise.cli.hardness import read_theta
+from probewise.cli.hardness import assumed
 from probewise.cli.inputs import WHOLE, Source, json_option, source_options
+from probewise.cli.roles import print_roles, roles
 from probewise.coordinates import Array
 from probewise.numerals import plural
 
@@ -72,7 +73,7 @@ def command(
     if (measure is None) == (theta is None):
         raise click.UsageError("give either --measure COMMAND or --theta, which simulates one")
     problem, goal = source.problem(), pw.BestItem(delta, epsilon)
-    truth = None if theta is None else read_theta(theta, problem.feature_names)
+    truth = None if theta is None else assumed(theta, problem, unique=epsilon == 0)
     laboratory: Measure
     if measure is not None:
         laboratory = _commanded(problem, _words(measure))
@@ -104,9 +105,11 @@ def command(
                 "delta": delta,
                 "epsilon": epsilon,
                 "estimate": dict(zip(problem.feature_names, result.estimate.tolist(), strict=True)),
+                **roles(problem),
             }
         )
     else:
+        print_roles(problem)
         _report(result, goal, proven=chosen.proven, costly=source.cost_column is not None)
     context.exit(0 if result.item is not None else 1)
 

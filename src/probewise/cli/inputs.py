@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 
 import probewise as pw
 from probewise import cells
-from probewise.tables import Table, named, read_table
+from probewise.model import Use, build
+from probewise.tables import named, read_table
 
 if TYPE_CHECKING:
     from probewise.design import Directions
@@ -71,8 +71,12 @@ class Source:
     """Column of the probes that holds the cost of each."""
     stock_column: str | None = None
     """Column of the probes that holds how often each can be measured in all."""
+    model: str = "main"
+    """Which terms there are."""
+    factors: tuple[str, ...] = ()
+    """Columns whose numbers are levels."""
     extra: tuple[str, ...] = ()
-    """Columns of numbers that are no features."""
+    """Columns that are only shown."""
 
     def __post_init__(self) -> None:
         if self.sigma is not None and self.sigma_column is not None:
@@ -84,56 +88,37 @@ class Source:
         return self.sigma is None and self.sigma_column is None
 
     def problem(self) -> pw.Problem:
-        """Probes and items."""
-        table, given = self._probes()
-        items = None if self.items is None else self._features(read_table(self.items))
-        return pw.Problem(table, items, id_column=self.id_column, **given)
+        """Probes and items, with features of their columns."""
+        return pw.Problem.from_tables(
+            read_table(self.probes),
+            None if self.items is None else read_table(self.items),
+            model=self.model,
+            id_column=self.id_column,
+            sigma=1.0 if self.sigma is None else self.sigma,
+            sigma_column=self.sigma_column,
+            cost_column=self.cost_column,
+            stock_column=self.stock_column,
+            factors=self.factors,
+            shown=self.extra,
+        )
 
     def measured(self) -> pw.Problem:
         """Probes and, unless a table of items is given, one item only: nothing to compare, so nothing to refuse."""
         if self.items is not None:
             return self.problem()
-        table, given = self._probes()
-        rows = table.labelled(self.id_column)
-        given |= {"probe_names": rows.rows, "feature_names": rows.features}
-        return pw.Problem(rows.values, rows.values[:1], **given)
-
-    def campaign(self) -> tuple[pw.Problem, Table, Table]:
-        """The problem, and both tables with all their columns, which stand on sheets and in reports."""
-        probes = read_table(self.probes)
-        items = probes if self.items is None else read_table(self.items)
-        for column in self.extra:
-            if column not in items.header:
-                probes.column(column)  # says which columns there are
-        features = None if self.items is None else self._numeric(items)
-        problem = pw.Problem(self._numeric(probes), features, id_column=self.id_column, **self._given(probes))
-        return problem, probes, items
-
-    def _probes(self) -> tuple[Table, dict[str, Any]]:
-        """The features of the probes, and their noise and cost."""
         table = read_table(self.probes)
-        return self._features(table), self._given(table)
-
-    def _given(self, table: Table) -> dict[str, Any]:
-        """Noise, cost and stock of the probes."""
-        given: dict[str, Any] = {"sigma": 1.0 if self.sigma is None else self.sigma}
-        for name, column in (("sigma", self.sigma_column), ("cost", self.cost_column)):
-            if column is not None:
-                given[name] = table.numbers(column)
-        if self.stock_column is not None:
-            given["stock"] = _stock(table, self.stock_column)
-        return given
-
-    def _features(self, table: Table) -> Table:
-        others = (self.sigma_column, self.cost_column, self.stock_column, *self.extra)
-        return table.without(*(column for column in others if column is not None))
-
-    def _numeric(self, table: Table) -> Table:
-        """Features without text, where it is clear which column holds the names."""
-        wanted = self.id_column
-        names = [name for name in table.header if (name.casefold() == "id" if wanted is None else name == wanted)]
-        texts = [name for name in table.header if names and name not in names and table.is_text(name)]
-        return self._features(table).without(*texts)
+        uses: dict[str | None, Use] = {self.sigma_column: "noise", self.cost_column: "cost"}
+        said = {name: use for name, use in uses.items() if name is not None}
+        model = build(table, None, self.model, id_name=self.id_column, columns=said, factors=self.factors,
+                      shown=self.extra)  # fmt: skip
+        return pw.Problem.from_tables(
+            table,
+            table.first(),
+            model=model,
+            sigma=1.0 if self.sigma is None else self.sigma,
+            sigma_column=self.sigma_column,
+            cost_column=self.cost_column,
+        )
 
 
 @dataclass(frozen=True)
@@ -171,20 +156,6 @@ class Criterion:
         }[self.criterion]
 
 
-def _stock(table: Table, name: str) -> list[float | None]:
-    """How often each probe can be measured in all; an empty cell is without limit."""
-    column = table.column(name)
-    out: list[float | None] = []
-    for row, cell in enumerate(column.tolist() if isinstance(column, np.ndarray) else column):
-        empty = cell is None or cell != cell or str(cell).strip() == ""
-        if not empty and cells.number(str(cell)) is None:
-            raise pw.InvalidProblem(
-                f"{table.place(row)}, column '{name}': expected a whole number or an empty cell, got '{cell}'."
-            )
-        out.append(None if empty else float(cell))
-    return out
-
-
 def _noise(text: str) -> float | str:
     """A number, or the word unknown."""
     value = text if text == "unknown" else cells.number(text)
@@ -198,11 +169,35 @@ _SOURCE = (
         "--probes",
         type=FILE,
         required=True,
-        help="Table of what can be measured: one row per probe, one column per feature.",
+        help="Table of what can be measured, one row per probe: columns of text are factors, of numbers numbers.",
     ),
-    click.option("--items", type=FILE, help="Table of what is to be compared, with the same features as the probes."),
+    click.option("--items", type=FILE, help="Table of what is to be compared, with the same columns as the probes."),
     click.option(
-        "--id-column", metavar="NAME", help="Column with the names. Default: 'id', or the only column of text."
+        "--id-column", metavar="NAME", help="Column with the names of the rows. Default: id, if there is one."
+    ),
+    click.option(
+        "--model",
+        default="main",
+        show_default=True,
+        metavar="MODEL",
+        help="What outcomes depend on. main: every column. interactions: products of two columns too. quadratic: "
+        "squares of numbers too. none: numbers as they are, without an intercept. Or a formula such as "
+        "'ligand + dose + dose^2 + ligand:dose'.",
+    ),
+    click.option(
+        "--factor",
+        "factors",
+        multiple=True,
+        metavar="NAME",
+        help="Column whose numbers, dates or codes are levels of a factor; may be repeated. Text always is.",
+    ),
+    click.option(
+        "--show",
+        "--extra",
+        "extra",
+        multiple=True,
+        metavar="NAME",
+        help="Column that is in no feature and only shown; may be repeated.",
     ),
     click.option("--sigma", type=NUMBER, metavar="S", help="Standard deviation of one measurement. Default: 1."),
     click.option(
@@ -231,19 +226,15 @@ _CRITERION = (
 )
 
 _TABLES = (
-    *_SOURCE[:3],
+    *_SOURCE[:6],
     click.option(
         "--sigma", type=_noise, metavar="S|unknown",
         help="Standard deviation of one measurement, or unknown: it is then learned from replicates. Default: 1.",
     ),
-    *_SOURCE[4:],
+    *_SOURCE[7:],
     click.option(
         "--stock-column", metavar="NAME",
         help="Column of the probes: how often each can be measured in all. An empty cell means no limit.",
-    ),
-    click.option(
-        "--extra", multiple=True, metavar="NAME",
-        help="Column of numbers to show on sheets that is not a feature; may be repeated. Text never is.",
     ),
 )  # fmt: skip
 

@@ -15,6 +15,7 @@ from probewise.cli import output
 from probewise.cli.campaigns import author_option, path_argument
 from probewise.cli.choices import ALGORITHM, build, delta_option, epsilon_option
 from probewise.cli.inputs import INTEGER, NUMBER, SEED, Source, json_option, tables_options
+from probewise.cli.roles import print_roles, roles
 from probewise.numerals import plural
 
 if TYPE_CHECKING:
@@ -28,8 +29,6 @@ _UNSAID = (
     "Nothing was said of the noise, so it is taken to be 1, and the confidence rests on that: give --sigma, an upper "
     "bound on the standard deviation of one measurement, or --sigma unknown."
 )
-_SHOWN = 12
-"""Features that are named."""
 
 
 @click.command()
@@ -107,17 +106,26 @@ def command(
     from probewise.campaign import Memory
     from probewise.campaign.findings.prospect import prospects, remarks
     from probewise.campaign.state.charter import check_share
+    from probewise.run import check
 
     store = _free(path)
     check_share(amendments)
     limits = {"max_batch": max_batch, "min_batch": min_batch, "max_replicates": max_replicates}
     chosen, goal = _algorithm(algorithm, limits), pw.BestItem(delta, epsilon)
-    problem, probes, items = source.campaign()
+    problem = source.problem()
+    assert problem.tables is not None
+    probes, items = problem.tables
+    check(problem, goal, chosen)
     _check_gaps(gaps, goal)
+    if outcome_range is not None and outcome_range[0] >= outcome_range[1]:
+        raise click.UsageError(f"--outcome-range must be LOW below HIGH, got {outcome_range[0]:g} {outcome_range[1]:g}")
     with output.working("Forecasting", quiet=as_json):
         first = replace(goal, delta=(1.0 - amendments) * goal.delta)  # what the data as they come may spend
         expected = prospects(problem, first, chosen, gaps)
     odd = [*[_UNSAID] * source.noise_unsaid, *remarks(problem, outcome_range or (-math.inf, math.inf))]
+    if not as_json:
+        set_aside = f"Set aside for amendments: {100 * amendments:.4g} % of delta; the forecast counts with the rest."
+        _report(problem, goal, chosen, expected, [*odd, *[set_aside] * bool(amendments)])
     campaign = pw.Campaign.create(
         Memory() if dry_run else store,
         problem,
@@ -131,11 +139,8 @@ def command(
         amendments=amendments,
     )
     if as_json:
-        output.print_json(_json(campaign, expected, odd) | {"out": None if dry_run else store.name})
+        output.print_json(_json(campaign, expected, odd) | roles(problem) | {"out": None if dry_run else store.name})
         return
-    if amendments:
-        odd.append(f"Set aside for amendments: {100 * amendments:.4g} % of delta; the forecast counts with the rest.")
-    _report(problem, goal, chosen, expected, odd)
     if dry_run:
         output.say("Dry run: nothing was written.")
     else:
@@ -194,9 +199,8 @@ def _report(
 ) -> None:
     compared = f"{plural(problem.n_items, 'item')} by {problem.n_probes:,} probes"
     output.title(f"{compared}, with confidence {100 * (1 - goal.delta):.4g} %")
-    features = ", ".join(problem.feature_names[:_SHOWN])
-    more = f" and {problem.dimension - _SHOWN} more" if problem.dimension > _SHOWN else ""
-    facts = [("features", "", f"{features}{more}")]
+    print_roles(problem)
+    facts = []
     if problem.sigma_known:
         low, high = problem.sigma.min(), problem.sigma.max()
         facts.append(("noise", "", output.number(low) + ("" if low == high else f" to {output.number(high)}")))

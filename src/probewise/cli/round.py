@@ -21,6 +21,7 @@ from probewise.cli.inputs import (
     out_option,
     source_options,
 )
+from probewise.cli.roles import print_roles, roles
 from probewise.coordinates import Array
 from probewise.tables import duplicated, named, read_table
 
@@ -91,9 +92,11 @@ def command(
                 "cost": float(plan.counts @ problem.cost),
                 "counts": output.records(COLUMNS, rows),
                 "out": out,
+                **roles(problem),
             }
         )
     else:
+        print_roles(problem)
         _report(problem, plan, rows, criterion if source.items else None, inflation, error)
         output.written(out)
     context.exit(0 if math.isfinite(inflation) else 1)

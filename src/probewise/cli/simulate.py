@@ -20,8 +20,9 @@ from probewise.cli.choices import (
     seed_option,
     workers_option,
 )
-from probewise.cli.hardness import read_theta
+from probewise.cli.hardness import assumed
 from probewise.cli.inputs import FILE, WHOLE, Source, json_option, source_options
+from probewise.cli.roles import print_roles, roles
 
 if TYPE_CHECKING:
     from probewise.simulation.environment import Noise
@@ -74,7 +75,7 @@ def command(
       probewise simulate --probes probes.csv --items items.csv --theta 1,0.2,0 --algorithm sage --algorithm rage
     """
     problem, goal = source.problem(), pw.BestItem(delta, epsilon)
-    truth = read_theta(theta, problem.feature_names)
+    truth = assumed(theta, problem, unique=epsilon == 0)
     means = problem.probes @ truth
     if noise == "bernoulli" and not ((means >= 0) & (means <= 1)).all():
         raise pw.InvalidProblem(
@@ -103,8 +104,10 @@ def command(
                 found[text].write(Path(f"{stem}.csv"))
     rows = [_row(text, table) for text, table in found.items()]
     if as_json:
-        output.print_json({"delta": delta, "epsilon": epsilon, "lower_bound": bound, "algorithms": rows, "out": out})
+        content = {"delta": delta, "epsilon": epsilon, "lower_bound": bound, "algorithms": rows, "out": out}
+        output.print_json(content | roles(problem))
         return
+    print_roles(problem)
     costly = source.cost_column is not None
     header = ("algorithm", "measurements", "± s.e.", *(["cost"] if costly else []), "rounds", "wrong")
     output.table((*header, "error rate, 99 % interval"), [_cells(row, costly=costly) for row in rows])

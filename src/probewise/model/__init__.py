@@ -1,0 +1,6 @@
+"""Models: roles of the columns of plain tables, and features made of them, jointly for probes and items."""
+
+from probewise.model.build import build, remarks
+from probewise.model.model import Factor, Model, Number, Role, Use
+
+__all__ = ["Factor", "Model", "Number", "Role", "Use", "build", "remarks"]

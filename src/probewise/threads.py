@@ -82,7 +82,7 @@ def _change(wish: str, step: int) -> None:
 
 
 def _set(library: Any, number: int) -> None:
-    """Set a number, and let other threads of Python do so afterwards, where threadpoolctl keeps that to the first one."""
+    """Set a number, and let other threads of Python set one, too: threadpoolctl keeps that to the first that did."""
     library.set_num_threads(number)
     if release := getattr(library, "clear_controlling_thread", None):
         release()

@@ -234,5 +234,6 @@ print(*(name for name in sys.modules if name.startswith(("probewise.", "clarabel
         "design.criterion",
         "design.farthest",
         "errors",
+        "threads",
     )
     assert set(out.split()) == {f"probewise.{name}" for name in allowed}

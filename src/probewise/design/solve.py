@@ -10,11 +10,12 @@ from scipy.linalg import qr
 
 from probewise.coordinates import Array, Coordinates, coordinates, unscaled
 from probewise.design import working_set
-from probewise.design.certificate import Certificate, Frame, framed, lower_in, value_of
-from probewise.design.criterion import Directions, Pairs, as_matrix, contains
+from probewise.design.certificate import Certificate, Frame, Witness, framed, lower_in, value_of
+from probewise.design.criterion import Directions, Pairs, Rows, as_matrix, contains
 from probewise.design.farthest import Labels
 from probewise.design.memory import remembered
-from probewise.design.solvers import frank_wolfe
+from probewise.design.solvers import determinant, frank_wolfe
+from probewise.design.working_set import Outcome
 from probewise.errors import InvalidDesign, NotIdentifiable
 from probewise.threads import few
 
@@ -109,24 +110,52 @@ def _solved(X: Array, directions: Directions, c: Array, tol: float, solver: str,
     _check_directions(space, X, directions)
     exact = space.rank == X.shape[1] or directions.exactly_in(X) == (space.rank, True)
     precise = _ROUNDING * space.condition > tol
+    own = _labels_of_probes(X, directions) if solver == "certified" and (c == c[0]).all() else None
     while True:
         frame = framed(X, directions, space.transform, precise=precise)
         probes = frame.probes.rows / np.sqrt(c)[:, None] if precise else space.probes
-        candidates: tuple[Array, ...]
-        if solver == "frank-wolfe":
-            trace = frank_wolfe.solve(probes, frame.directions)
-            candidates, witness, rounds = (trace.weights,), trace.witness, trace.iterations
-        else:
-            outcome = working_set.solve(probes, frame.directions, tol=tol, start=start)
-            candidates, witness, rounds = outcome.candidates, outcome.witness, outcome.rounds
-        lower = lower_in(frame, c, witness)
-        for shares in candidates:
+        outcome = _outcome(probes, frame.directions, tol, solver, start, own)
+        lower = lower_in(frame, c, outcome.witness)
+        for shares in outcome.candidates:
             weights, value, sure = _judged(X, c, directions, frame, shares, tol, exact)
             if (certificate := Certificate(value, lower, sure)).gap <= tol:
                 break
-        if precise or certificate.gap <= tol or solver == "frank-wolfe":
-            return Design(weights, certificate, tol, solver, rounds)
-        precise = True  # what rounding hides may be all that is missing
+        if certificate.gap <= tol or solver == "frank-wolfe" or (precise and own is None):
+            return Design(weights, certificate, tol, solver, outcome.rounds)
+        precise, own = True, own if not precise else None  # what rounding hides may be all that is missing
+
+
+def _outcome(
+    probes: Array, directions: Directions, tol: float, solver: str, start: Labels | None, own: Labels | None
+) -> Outcome:
+    """Designs by the solver asked for; by determinants where each probe is a direction, of label ``own`` (n,)."""
+    if solver == "frank-wolfe":
+        trace = frank_wolfe.solve(probes, directions)
+        return Outcome((trace.weights,), trace.witness, trace.iterations)
+    if own is None:
+        return working_set.solve(probes, directions, tol=tol, start=start)
+    try:
+        found = determinant.solve(probes, tol=0.8 * tol, first=working_set.first_probes(probes.shape[1]), start=start)
+    except np.linalg.LinAlgError:
+        return working_set.solve(probes, directions, tol=tol, start=start)
+    carry = np.flatnonzero(found.weights)
+    # for the multipliers w on the probes as directions, x'A⁻¹MA⁻¹x is x'A⁻¹x, and the bound is r²/max_x x'A⁻¹x
+    vectors = np.linalg.solve((probes * found.weights[:, None]).T @ probes, probes[carry].T).T
+    witness = Witness(own[carry], found.weights[carry], np.asarray(vectors, dtype=np.float64))
+    return Outcome((found.lean, found.weights), witness, found.rounds)
+
+
+def _labels_of_probes(X: Array, directions: Directions) -> Labels | None:
+    """(n,): for each probe a direction that is the same, or None if some probe is no direction."""
+    if not isinstance(directions, Rows) or directions.size < X.shape[0]:
+        return None
+    if directions.vectors.shape == X.shape and np.array_equal(directions.vectors, X):
+        return np.arange(X.shape[0])
+    if not (directions.vectors == X[0]).all(axis=1).any():
+        return None
+    known = {row.tobytes(): label for label, row in enumerate(directions.vectors + 0.0)}  # -0.0 becomes 0.0
+    labels = [known.get(row.tobytes(), -1) for row in X + 0.0]
+    return None if -1 in labels else np.array(labels, dtype=np.int64)
 
 
 @few

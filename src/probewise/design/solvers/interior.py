@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import abc
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotrs, dtrtri, dtrtrs
+from scipy.linalg.lapack import dtrtri, dtrtrs
 
 from probewise.coordinates import Array
+from probewise.design.solvers.factors import (
+    DenseFactor,
+    Factor,
+    LiftedFactor,
+    basis_of,
+    cholesky,
+    few_features,
+    gram,
+    svec,
+)
 from probewise.threads import many
 
 ITERATIONS = 100
@@ -138,14 +146,8 @@ class _Local(abc.ABC):
         """(k,): J times a change of the amounts."""
 
     @abc.abstractmethod
-    def factor(self, q: Array, extra: Array, ratio: Array) -> _Factor:
+    def factor(self, q: Array, extra: Array, ratio: Array) -> Factor:
         """The matrix diag(ratio) - Σ q_y ∇²h_y + J'diag(extra)J of the Newton system, factorised."""
-
-
-class _Factor(abc.ABC):
-    @abc.abstractmethod
-    def solve(self, right: Array) -> Array:
-        """(n,): the solution of the Newton system."""
 
 
 def _longest(probes: Array, directions: Array, weights: Array) -> float:
@@ -157,9 +159,7 @@ def _longest(probes: Array, directions: Array, weights: Array) -> float:
 
 def _local(probes: Array, directions: Array, amounts: Array, gap: float = np.inf) -> _Local:
     """Matrices on the probes, or on svec features where those are far fewer and few digits are left to find."""
-    n, r = probes.shape
-    few = n > 100 and 3 * r * (r + 1) // 2 < n
-    return (_Lifted if few and gap > _LIFTED_DIGITS else _Dense)(probes, directions, amounts)
+    return (_Lifted if few_features(*probes.shape) and gap > _LIFTED_DIGITS else _Dense)(probes, directions, amounts)
 
 
 class _Dense(_Local):
@@ -176,21 +176,13 @@ class _Dense(_Local):
     def push(self, change: Array) -> Array:
         return np.asarray(self.jacobian @ change)
 
-    def factor(self, q: Array, extra: Array, ratio: Array) -> _DenseFactor:
+    def factor(self, q: Array, extra: Array, ratio: Array) -> DenseFactor:
         # -Σ q_y ∇²h_y = 2 G∘(B'diag(q/f²)B) - 2 J'diag(q f)J, with G = XA⁻¹X' and B the cross products
         matrix = self.probes @ self.probes.T
-        matrix *= _gram(self.cross, 2.0 * q / self.f**2)
-        matrix += _gram(self.jacobian, extra - 2.0 * q * self.f)
+        matrix *= gram(self.cross, 2.0 * q / self.f**2)
+        matrix += gram(self.jacobian, extra - 2.0 * q * self.f)
         matrix *= self.amounts[:, None] * self.amounts
-        return _DenseFactor(_cholesky(matrix, ratio * self.amounts**2), self.amounts)
-
-
-class _DenseFactor(_Factor):
-    def __init__(self, factor: Array, amounts: Array) -> None:
-        self._factor, self._amounts = factor, amounts
-
-    def solve(self, right: Array) -> Array:
-        return np.asarray(self._amounts * dpotrs(self._factor, self._amounts * right, lower=1)[0])
+        return DenseFactor(cholesky(matrix, ratio * self.amounts**2), self.amounts)
 
 
 class _Lifted(_Local):
@@ -202,8 +194,8 @@ class _Lifted(_Local):
 
     def __init__(self, probes: Array, directions: Array, amounts: Array) -> None:
         _Local.__init__(self, probes, directions, amounts)
-        self.s = _svec(self.probes)
-        self.t = _svec(self.directions) / (self.f**2)[:, None]
+        self.s = svec(self.probes)
+        self.t = svec(self.directions) / (self.f**2)[:, None]
 
     def pull(self, q: Array) -> Array:
         return np.asarray(self.s @ (q @ self.t))
@@ -211,94 +203,14 @@ class _Lifted(_Local):
     def push(self, change: Array) -> Array:
         return np.asarray(self.t @ (change @ self.s))
 
-    def factor(self, q: Array, extra: Array, ratio: Array) -> _LiftedFactor:
+    def factor(self, q: Array, extra: Array, ratio: Array) -> LiftedFactor:
         r = self.probes.shape[1]
-        basis = _basis(r)
+        basis = basis_of(r)
         m = basis.shape[0]
         moved = (basis.reshape(-1, r) @ self.moment(2.0 * q / self.f**2)).reshape(m, -1)
         core = moved @ basis.reshape(m, -1).T
-        core = 0.5 * (core + core.T) + _gram(self.t, extra - 2.0 * q * self.f)
-        return _LiftedFactor(self.s, core, 1.0 / ratio)
-
-
-class _LiftedFactor(_Factor):
-    """diag(1/θ) + S C S' through the (m, m) matrix I + F'S'ΘSF with C = FF', refined once until digits are safe."""
-
-    def __init__(self, s: Array, core: Array, theta: Array) -> None:
-        self._s, self._core, self._theta = s, core, theta
-        self._sure = False
-        self._root = np.tril(_cholesky(core.copy(), np.zeros(core.shape[0])))
-        inner = self._root.T @ _gram(s, theta) @ self._root
-        self._inner = _cholesky(inner, np.ones(inner.shape[0]))
-
-    def _once(self, right: Array) -> Array:
-        z = dpotrs(self._inner, ((self._theta * right) @ self._s) @ self._root, lower=1)[0]
-        return np.asarray(self._theta * (right - self._s @ (self._root @ z)))
-
-    def solve(self, right: Array) -> Array:
-        found = self._once(right)
-        if self._sure:
-            return found
-        left = right - found / self._theta - self._s @ (self._core @ (found @ self._s))
-        self._sure = bool(np.abs(left).max() <= _DIGITS_LOST * np.abs(right).max())
-        return found if self._sure else found + self._once(left)
-
-
-_DIGITS_LOST = 1e-8
-
-
-def _svec(rows: Array) -> Array:
-    """(n, m): the upper triangles of xx', off-diagonal entries times √2, so that inner products are (x'z)²."""
-    i, j = _upper(rows.shape[1])
-    columns = np.ascontiguousarray(rows.T)
-    out = columns[i]
-    out *= columns[j]
-    out *= np.where(i == j, 1.0, np.sqrt(2.0))[:, None]
-    return out.T
-
-
-@cache
-def _upper(r: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """(m,), (m,): rows and columns of the upper triangle."""
-    return np.triu_indices(r)
-
-
-@cache
-def _basis(r: int) -> Array:
-    """(m, r, r): the orthonormal basis of symmetric matrices in which svec has its entries."""
-    i, j = _upper(r)
-    basis = np.zeros((i.size, r, r))
-    entry = np.where(i == j, 1.0, np.sqrt(0.5))
-    basis[np.arange(i.size), i, j] = entry
-    basis[np.arange(i.size), j, i] = entry
-    return basis
-
-
-def _gram(rows: Array, weights: Array) -> Array:
-    """Σ weight · row'row, by symmetric products, which cost half of general ones."""
-    if (weights >= 0).all():
-        scaled = rows * np.sqrt(weights)[:, None]
-        return np.asarray(scaled.T @ scaled)
-    up = rows[weights > 0] * np.sqrt(weights[weights > 0])[:, None]
-    down = rows[weights < 0] * np.sqrt(-weights[weights < 0])[:, None]
-    return np.asarray(up.T @ up - down.T @ down)
-
-
-def _cholesky(matrix: Array, diagonal: Array) -> Array:
-    """Lower Cholesky factor of matrix + diag; equal probes make it singular up to rounding, which a ridge mends.
-
-    Entries above the diagonal are not those of the factor.
-    """
-    on_diagonal = np.einsum("ii->i", matrix)
-    on_diagonal += diagonal
-    ridge = np.finfo(float).eps * float(on_diagonal.max())
-    for _ in range(8):
-        factor, failed = dpotrf(matrix, lower=1, clean=0)
-        if failed == 0:
-            return np.asarray(factor)
-        on_diagonal += ridge
-        ridge *= 10.0
-    raise np.linalg.LinAlgError
+        core = 0.5 * (core + core.T) + gram(self.t, extra - 2.0 * q * self.f)
+        return LiftedFactor(self.s, core, 1.0 / ratio)
 
 
 class _Newton:

@@ -1,12 +1,13 @@
 """Certificates of designs on nearly collinear probes, judged in arithmetic of 100 digits.
 
-python benchmarks/certificate_audit.py [--problems 10000] [--processes 1]; fixed seeds. Small problems, most of them
-of whole numbers, whose features depend on each other up to 1e-6 to 1e-14. Each is solved to a tolerance of 1e-3,
-1e-6 or 1e-9. The numbers as given are taken to be exact. The value of the returned weights is computed in 100 digits
-and must not exceed `value`. The optimum is found by Newton's method on the optimality conditions, in 100 digits, and
-enclosed by the value of its weights and the bound of its multipliers: `lower` must not exceed it, and `value` not
-fall below. Where a design has `exact` False, the same is asked in the coordinates that it was found in. A refusal
-must name columns. Exit code 1 if anything fails.
+python benchmarks/certificate_audit.py [--problems 10000] [--first 0] [--processes 1]; the seed of a problem is its
+number: --first 7278 --problems 1 is that one again. Small problems, most of them of whole numbers, whose features
+depend on each other up to 1e-6 to 1e-14. Each is solved to a tolerance of 1e-3, 1e-6 or 1e-9. The numbers as given
+are taken to be exact. The value of the returned weights is computed in 100 digits and must not exceed `value`. The
+optimum is found by Newton's method on the optimality conditions, in 100 digits, and enclosed by the value of its
+weights and the bound of its multipliers: `lower` must not exceed it, and `value` not fall below. Where a design has
+`exact` False, the same is asked in the coordinates that it was found in. A refusal must name columns. Exit code 1 if
+anything fails.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ import mpmath as mp
 import numpy as np
 from numpy.typing import NDArray
 
-from probewise.coordinates import Array, coordinates
+from probewise.arithmetic import rank_and_members
+from probewise.coordinates import Array, budgeted
 from probewise.design import Directions, explicit, optimal_design, pairs, points, star
 from probewise.errors import InvalidDesign, NotIdentifiable
 
@@ -215,8 +217,8 @@ def verdict(seed: int) -> tuple[str, float]:
     except InvalidDesign as error:
         return ("refused: all directions zero" if "all directions are zero" in str(error) else f"FALSE: {error}"), 0.0
     table, c, w = exactly(X), exactly(cost), exactly(design.weights)
-    if coordinates(X).rank < X.shape[1]:
-        transform = exactly(coordinates(X / np.sqrt(cost)[:, None]).transform)
+    if not design.exact or rank_and_members(X, X[:1])[0] < X.shape[1]:
+        transform = exactly(budgeted(X, cost).transform)
         table, rows = table @ transform, rows @ transform
     attained = value(c, w, state(table, rows, w))
     lower, upper = optimum(table, rows, c, w)
@@ -235,12 +237,13 @@ def verdict(seed: int) -> tuple[str, float]:
     return ("enclosed" if design.converged else "not converged, enclosed") + kind, width
 
 
-def main(problems: int, processes: int) -> int:
+def main(first: int, problems: int, processes: int) -> int:
     """Print how often each came out."""
     counts: Counter[str] = Counter()
     widths = []
     with ProcessPoolExecutor(processes) as pool:
-        for seed, (said, width) in enumerate(pool.map(verdict, range(problems), chunksize=20)):
+        seeds = range(first, first + problems)
+        for seed, (said, width) in zip(seeds, pool.map(verdict, seeds, chunksize=20), strict=True):
             counts[said] += 1
             if "enclosed" in said:
                 widths.append(width)
@@ -257,6 +260,7 @@ def main(problems: int, processes: int) -> int:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--problems", type=int, default=10_000)
+    parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--processes", type=int, default=1)
     arguments = parser.parse_args()
-    sys.exit(main(arguments.problems, arguments.processes))
+    sys.exit(main(arguments.first, arguments.problems, arguments.processes))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -63,8 +64,52 @@ def test_the_audit_sees_a_false_bound(monkeypatch):
 
 def test_costs_that_hide_a_feature_hide_no_direction():
     """Divided by roots of costs these probes have rank 3 as far as doubles can tell, and as they are rank 4."""
-    said = audit().verdict(2639)[0]
-    assert said in ("refused, columns named", "enclosed", "not converged, enclosed")
+    assert audit().verdict(2639)[0] == "enclosed"
+
+
+INDEPENDENT = [
+    (
+        [
+            [7.0, -2.0, -4.0, 3.0000000000002363],
+            [-3.0, 7.0, 8.0, 10.999999999999922],
+            [-6.0, 4.0, -1.0, 1.9999999999999476],
+            [-7.0, -3.0, 2.0, -13.000000000000236],
+        ],
+        [0.5896925484111952, 1.2926140815640212, 0.9350286045746463, 4.502655261484977],
+    ),
+    (
+        [[-6.0, -2.0, -11.999999999996634], [1.0, 9.0, 2.0000000000134666], [8.0, -5.0, 15.999999999983167]],
+        [1.8889044723385604, 4.807444819517482, 1.1732009167632003],
+    ),
+]
+
+
+@pytest.mark.parametrize("solver", ["certified", "frank-wolfe"])
+@pytest.mark.parametrize(("rows", "cost"), INDEPENDENT)
+def test_costs_do_not_make_probes_dependent(rows, cost, solver):
+    """As many independent probes as features: x_i - x_j has the variance 1/w_i + 1/w_j, whatever the probes are."""
+    X, same = np.array(rows), np.eye(len(rows))
+    design = pw.optimal_design(X, pw.pairs(X), cost=cost, tol=1e-6, solver=solver)
+    weights = sorted(map(Fraction, design.weights))
+    spent = sum(Fraction(c) * Fraction(w) for c, w in zip(cost, design.weights, strict=True))
+    assert design.exact
+    assert design.lower <= spent * (1 / weights[0] + 1 / weights[1]) <= design.value
+    easy = pw.optimal_design(same, pw.pairs(same), cost=cost, tol=1e-6)
+    assert max(design.lower, easy.lower) <= min(design.value, easy.value)
+    assert design.converged or solver == "frank-wolfe"
+    assert recertified(design, X, pw.pairs(X), design.weights, cost=cost).certificate == design.certificate
+
+
+def test_costs_too_far_apart_to_be_weighed_are_named():
+    """At 1e30 what the third probe alone measures is still seen beside the others, at 1e100 no longer."""
+    X, directions = np.array([[1.0, 1.0], [2.0, 2.0], [1.0, -1.0]]), pw.points(np.eye(2))
+    design = pw.optimal_design(X, directions, cost=[1.0, 1.0, 1e30])
+    assert design.converged
+    assert design.value == pytest.approx(0.25e30, rel=1e-3)
+    with pytest.raises(pw.NotIdentifiable, match=r"columns 0, 1 that only probes far dearer .* bring the costs closer"):
+        pw.optimal_design(X, directions, cost=[1.0, 1.0, 1e100])
+    with pytest.raises(pw.NotIdentifiable, match=r"columns 0, 1 that no combination of probes measures; add probes"):
+        pw.optimal_design(X[:2], directions, cost=[1.0, 1e100])
 
 
 @pytest.mark.parametrize("tol", [1e-3, 1e-6, 1e-9])

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from probewise.coordinates import coordinates
+from probewise.arithmetic import image
+from probewise.coordinates import budgeted, coordinates
 
 seeds = st.integers(0, 10**6)
 
@@ -118,3 +119,18 @@ def test_probes_that_are_all_zero_span_nothing():
     space = coordinates(np.zeros((3, 2)))
     assert space.rank == 0
     assert space.is_inside(np.array([[0.0, 0], [1, 0]])).tolist() == [True, False]
+
+
+@given(seed=seeds, apart=st.floats(11, 16))
+@settings(deadline=None, max_examples=60)
+def test_costs_take_no_dimension_away(seed, apart):
+    """Divided by roots of costs, probes keep their rank, and rows that are well apart in the new coordinates."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-9, 10, (6, 4)).astype(float)
+    X[:, 3] = X[:, 0] + X[:, 1] + 10.0**-apart * rng.integers(-9, 10, 6)
+    cost = 10.0 ** rng.uniform(-3, 3, 6)
+    plain, space = coordinates(X), budgeted(X, cost)
+    assert space.rank >= plain.rank
+    rows = image(X, space.transform, precise=True).rows / np.sqrt(cost)[:, None]
+    assert np.linalg.cond(rows) < 1e4
+    assert (budgeted(X, np.ones(6)).transform == plain.transform).all()

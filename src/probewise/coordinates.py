@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 
 from probewise.arithmetic import image
 
@@ -14,6 +15,7 @@ Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 FORGIVEN = 2.0**-36
 """Part of a difference, relative to its size, that may be put down to rounding; a larger one never is."""
+_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class Coordinates:
         n, d = self.probes.shape[0], self.scale.size
         if self.rank == d:
             return np.zeros(vectors.shape)
-        unit = 4 * max(n, d) * float(np.finfo(np.float64).eps)
+        unit = 4 * max(n, d) * _EPS
         scaled = vectors / self.scale
         sizes = np.abs(scaled) if magnitudes is None else np.maximum(magnitudes / self.scale, np.abs(scaled))
         own = np.linalg.norm(scaled[:, self.seen], axis=1)
@@ -124,11 +126,34 @@ def coordinates(probes: Array) -> Coordinates:
     seen = scale > 0
     scale = np.where(seen, scale, 1.0)
     left, singular, right = np.linalg.svd(probes / scale, full_matrices=False)
-    rank = int(np.sum(singular > singular[0] * max(n, d) * np.finfo(float).eps)) if singular.size else 0
+    rank = int(np.sum(singular > singular[0] * max(n, d) * _EPS)) if singular.size else 0
     basis = right[:rank].T
     transform = basis / singular[:rank] * np.sqrt(n) / scale[:, None]
     size = float(np.linalg.norm(singular))
     return Coordinates(transform, left[:, :rank] * np.sqrt(n), scale, basis, seen, size, probes)
+
+
+def budgeted(probes: Array, cost: Array) -> Coordinates:
+    """Coordinates of the rows x_i/√c_i of ``probes`` (n, d), at ``cost`` (n,), of no lower rank than the probes have.
+
+    What can be measured does not depend on what it costs, but divided and rounded, nearly collinear probes may lose a
+    dimension. They then get the coordinates of the probes as given, and the divided rows theirs in these. Only costs
+    so far apart that a dimension is lost even so, in twice the working precision, leave the rank lower.
+    """
+    root = np.sqrt(cost)[:, None]
+    space = coordinates(probes / root)
+    if space.rank == space.scale.size or (plain := coordinates(probes)).rank <= space.rank:
+        return space
+    # columns of a transform grow from left to right; each is combined with smaller ones only, and keeps its digits
+    triangle = np.linalg.qr(plain.probes / root, mode="r")
+    if (np.abs(np.diag(triangle)) <= max(probes.shape) * _EPS * np.linalg.norm(triangle, axis=0)).any():
+        return space
+    transform = np.sqrt(len(probes)) * solve_triangular(triangle, plain.transform.T, trans=1).T
+    rows = image(probes, transform, precise=True).rows / root
+    if coordinates(rows).rank < plain.rank:
+        return space
+    basis = np.linalg.qr(plain.basis * (plain.scale / space.scale)[:, None])[0]
+    return replace(space, transform=transform, probes=rows, basis=basis)
 
 
 def unscaled(space: Coordinates, probes: Array) -> Coordinates:

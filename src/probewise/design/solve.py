@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import qr
 
-from probewise.coordinates import Array, Coordinates, coordinates, unscaled
+from probewise.coordinates import Array, Coordinates, budgeted, coordinates, unscaled
 from probewise.design import working_set
 from probewise.design.certificate import Certificate, Frame, Witness, framed, lower_in, value_of
 from probewise.design.criterion import Directions, Pairs, Rows, as_matrix, contains
@@ -106,7 +106,7 @@ def optimal_design(
 @few
 def _solved(X: Array, directions: Directions, c: Array, tol: float, solver: str, start: Labels | None) -> Design:
     # with budget shares b_i = c_i w_i / (c·w) the problem is the one of unit costs with probes x_i/√c_i
-    space = coordinates(X / np.sqrt(c)[:, None])
+    space = budgeted(X, c)
     _check_directions(space, X, directions)
     exact = space.rank == X.shape[1] or directions.exactly_in(X) == (space.rank, True)
     precise = _ROUNDING * space.condition > tol
@@ -165,7 +165,7 @@ def recertified(
     """The design with other ``weights`` (n,) and their value, for the probes, directions and costs that it is for."""
     X = as_matrix(probes, "probes")
     c = _checked_cost(cost, X.shape[0])
-    space = coordinates(X / np.sqrt(c)[:, None])
+    space = budgeted(X, c)
     exact = space.rank == X.shape[1] or directions.exactly_in(X) == (space.rank, True)
     frame = framed(X, directions, space.transform, precise=_ROUNDING * space.condition > design.tol)
     value, sure = value_of(X, c, directions, weights, frame, exact=exact)
@@ -245,7 +245,10 @@ def _check_directions(space: Coordinates, X: Array, directions: Directions) -> N
         row = int(np.argmax(np.abs(lost).max(axis=1)))
         columns = np.flatnonzero(np.abs(lost[row]) > 1e-3 * np.abs(lost[row]).max())
         what = f"item {row} cannot be compared with the others" if isinstance(directions, Pairs) else f"direction {row}"
+        measured = "no combination of probes measures; add probes that vary these features"
+        if coordinates(X).rank > space.rank:
+            measured = "only probes far dearer than the others measure; bring the costs closer together"
         raise NotIdentifiable(
-            f"{what}: it has a part in feature columns {', '.join(map(str, columns[:8]))} that no combination of "
-            "probes measures; add probes that vary these features, or leave it out."
+            f"{what}: it has a part in feature columns {', '.join(map(str, columns[:8]))} that {measured}, "
+            "or leave it out."
         )

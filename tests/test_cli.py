@@ -608,6 +608,7 @@ def test_the_page_lists_the_keys_of_json(name: str, folder: Path) -> None:
         "audit": lambda: ok("audit --method rage-paper --delta 0.3 --runs 5 --json"),
         "example": lambda: ok("example lab --json"),
         "example-measure": lambda: ok("example-measure lab.csv --json"),
+        "space": lambda: ok("space factors.toml --out items.parquet --json"),
         "new": lambda: ok(f"new b.jsonl {COMMON} --json"),
         "ask": lambda: ok("ask a.jsonl --json"),
         "tell": lambda: ok("tell a.jsonl ask.csv --json"),
@@ -628,6 +629,7 @@ def test_the_page_lists_the_keys_of_json(name: str, folder: Path) -> None:
         (folder / "ask.csv").write_text("measurement,outcome\nr1-1,1\n")
         assert rows[0]["measurement"] == "r1-1"
         ok("tell a.jsonl ask.csv")
+    (folder / "factors.toml").write_text("[columns]\na = [1, 2]\n")
     (folder / "lab.csv").write_text("measurement,probe,outcome\nr1-1,L01 in THF,\n")
     row = re.findall(rf"^\| `{name}` \| (.+) \|$", PAGE.read_text(), flags=re.M)[0]
     top = re.sub(r" \(.*?\)", "", row)

@@ -22,7 +22,9 @@ from hypothesis import strategies as st
 import probewise as pw
 from probewise.model import remarks
 from probewise.model.formula import parsed, written
+from probewise.model.space import read_space
 from probewise.tables import Table, read_table
+from probewise.writing import write_table
 
 ROWS = [
     ("L1", "THF", 60.0), ("L1", "DMF", 80.5), ("L2", "THF", 80.5), ("L2", "DMF", 60.0), ("L3", "THF", 60.0),
@@ -264,7 +266,7 @@ REFUSED: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
     ),
     "items that differ in what is only shown": (
         PROBES, file([("L1", "DMF", 70, "x"), ("L1", "DMF", 70, "y")], (*HEADER, "more")), {"shown": ["more"]},
-        r"differ in 'more' only, which the model does not use, so neither can be the better one; add it to the model",
+        r"differ in 'more' only, which makes no difference in the model, so neither can be the better one; add it to the model",
     ),
     "the same item twice": (PROBES, file([ITEMS[0], ITEMS[0]]), {}, "are identical, so neither can be the better one"),
     "nothing that varies": (file([ROWS[0]]), None, {}, r"no column makes a difference between rows: 'ligand' is constant"),
@@ -538,7 +540,7 @@ def test_names_of_levels_and_so_their_order_do_not_matter(ligands: list[str], so
 
 
 @pytest.mark.parametrize("unit", ["K", "°F"])
-def test_units_give_the_same_bits(unit: str) -> None:
+def test_units_give_the_same_features(unit: str) -> None:
     factor, offset = UNITS[unit]
     frame, other = (
         pl.DataFrame([(a, b, f * c + o) for a, b, c in ROWS], HEADER, orient="row")
@@ -547,7 +549,7 @@ def test_units_give_the_same_bits(unit: str) -> None:
     for model in ("main", "quadratic"):
         items = frame.head(1), other.head(1)
         one, two = (pw.Problem.from_tables(f, i, model=model) for f, i in zip((frame, other), items, strict=True))
-        np.testing.assert_array_equal(one.probes, two.probes)
+        np.testing.assert_allclose(one.probes, two.probes, rtol=0, atol=1e-13)
 
 
 @pytest.mark.parametrize("first", [0, 1, 2])
@@ -569,3 +571,159 @@ def test_the_design_is_that_of_a_matrix_made_by_hand(first: int) -> None:
 def test_importing_the_package_loads_no_model_and_no_pandas() -> None:
     code = "import sys, probewise; print([m for m in ('pandas', 'polars', 'probewise.model') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+
+
+# --- columns that follow from others -------------------------------------------------------------------------------
+
+
+def test_the_last_of_shares_adds_nothing_and_that_is_said() -> None:
+    table = pw.space({"acid": ["x", "y"]}, mixture=["a", "b", "c"], step=0.1)
+    problem = pw.Problem.from_tables(table, model="quadratic")
+    assert problem.model is not None
+    assert problem.model.roles[-1] == pw.Role(
+        "c", "ignored", "follows from 'a', 'b' in every row, so that it adds nothing"
+    )
+    hand = [np.array([[1, s == "x", *(u for u in (a, b, c)), a * b, a * c, b * c, a * a, b * b, c * c,
+                       *(u * (s == "x") for u in (a, b, c))]]) for s, a, b, c in zip(*table.columns, strict=True)]  # fmt: skip
+    assert same_span(problem.probes, np.vstack(hand))
+    design = pw.optimal_design(problem.probes, pw.points(problem.items))
+    assert (design.exact, design.converged) == (True, True)
+    kept = pw.Model.from_json(json.loads(json.dumps(problem.model.to_json())))
+    assert kept == problem.model
+    with pytest.raises(
+        pw.InvalidProblem, match="row 0, column 'c': the model leaves it out, since it followed from 'a', 'b'"
+    ):
+        kept.coded(Table("new", table.header, (["x"], np.array([0.1]), np.array([0.2]), np.array([0.6]))))
+    with pytest.raises(
+        pw.InvalidProblem, match="the formula names 'c', which cannot be used: follows from 'a', 'b' in"
+    ):
+        pw.Problem.from_tables(table, model="a + b + c")
+    assert pw.Problem.from_tables(table, model="a + b + c + acid - 1").coordinates.rank == 4
+
+
+def test_kelvins_beside_degrees_add_nothing() -> None:
+    frame = pl.DataFrame([(*row, row[2] + 273.15) for row in ROWS], (*HEADER, "kelvin"), orient="row")
+    problem = pw.Problem.from_tables(frame)
+    assert "kelvin" not in problem.feature_names
+    assert problem.model is not None
+    assert problem.model.roles[-1].reason == "follows from 'temperature' in every row, so that it adds nothing"
+
+
+# --- spaces --------------------------------------------------------------------------------------------------------
+
+
+def test_a_space_has_all_combinations() -> None:
+    table = pw.space({"ligand": ["A", "B"], "temperature": [60, 80, 100]}, where="temperature < 100 or ligand == 'A'")
+    assert list(zip(*(column.tolist() for column in table.columns), strict=True)) == [
+        ("A", 60.0), ("A", 80.0), ("A", 100.0), ("B", 60.0), ("B", 80.0),
+    ]  # fmt: skip
+    assert pw.Problem.from_tables(table).item_names[2] == "A, 100"
+
+
+@pytest.mark.parametrize(
+    ("where", "rows"),
+    [
+        ("t * 0.1 + 0.2 == 6.2", [60]),
+        ("60 < t <= 80", [70, 80]),
+        ("t in [60, 80]", [60, 80]),
+        ("t not in [60, 80]", [70]),
+        ("not (t > 60 and t < 80)", [60, 80]),
+        ("t / 10 % 2 == 0 or -t >= -60", [60, 80]),
+        ("`t (K)` != 60", [70, 80]),
+        ("t ** 2 < 4000", [60]),
+        ("1 < 2", [60, 70, 80]),
+    ],
+)
+def test_conditions(where: str, rows: list[float]) -> None:
+    assert pw.space({"t (K)": [60, 70, 80]}, where=where).numbers("t (K)").tolist() == rows
+
+
+@pytest.mark.parametrize(
+    ("where", "match"),
+    [
+        ("t <", "invalid syntax"),
+        ("t < 'x'", "a word is compared with a number"),
+        ("l < 'B'", "words are equal or not, and not larger"),
+        ("l + 1 > 2", "l is text, with which nothing can be calculated"),
+        ("q > 1", "there is no column 'q', but 'l', 't'"),
+        ("t / 0 > 1", "t / 0 is no number in some row"),
+        ("t", "t is neither true nor false"),
+        ("t is 3", "is and is not compare nothing here"),
+        ("l in 'AB'", r"what follows in is a list, as in \['A', 'B'\]"),
+        ("__import__('os').remove('x') == 1", "is no column, number or word"),
+        ("t.size == 1", "t.size is no column, number or word"),
+        ("(lambda: 1)() == 1", "is no column, number or word"),
+        ("t ** 9 ** 9 ** 9 > 1", "is no number in some row"),
+        ("t > " + "9" * 400, "a number in it is too large"),
+        ("t > 1" + " + 1" * 900, "it is too long"),
+        ("t > 1000", "none of the 6 combinations fulfils the condition 't > 1000'; change it"),
+    ],
+)
+def test_conditions_that_are_none(where: str, match: str) -> None:
+    with pytest.raises(pw.InvalidProblem, match=match):
+        pw.space({"l": ["A", "B"], "t": [60, 70, 80]}, where=where)
+
+
+def test_mixtures_sum_to_one() -> None:
+    table = pw.space({}, mixture=["a", "b", "c"], step=0.1, where="a + b <= 0.3")
+    shares = np.column_stack(table.columns)
+    assert len(table) == 10  # as many as there are ways to share at most three tenths
+    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    assert {0.3, 0.1, 0.2, 0.0} == set(table.numbers("a"))
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "match"),
+    [
+        ({"t": {"from": 1, "to": 0, "step": 1}}, {}, "from a number to a larger one in whole steps, got from 1 to 0 with step 1"),
+        ({"t": {"from": 0, "to": 1, "step": 0.3}}, {}, "in whole steps, got from 0 to 1 with step 0.3"),
+        ({"t": {"from": 0, "to": 1, "step": 0}}, {}, "in whole steps"),
+        ({"t": {"from": 0, "to": 1}}, {}, "a grid has from, to and step, or from, to and count; 't' has 'from', 'to'"),
+        ({"t": [1, 1.0]}, {}, "values of 't' must differ"),
+        ({"t": []}, {}, "column 't' of the space has no values"),
+        ({"t": [1, "a"]}, {}, "values of 't' must be all numbers or all words, got '1', 'a'"),
+        ({"t": [1, float("inf")]}, {}, "numbers of 't' must be finite, got inf"),
+        ({}, {}, "a space needs at least one column"),
+        ({"a": [1]}, {"mixture": ["a", "b"]}, "each column of a space needs its own name, but 'a' stands in it twice"),
+        ({}, {"mixture": ["a"]}, "a mixture needs two or more columns and a step that divides 1"),
+        ({}, {"mixture": ["a", "b"], "step": 0.3}, "a step that divides 1, as 0.1, got 'a', 'b' and 0.3"),
+        ({}, {"mixture": list("abcdefgh"), "step": 0.01}, "a mixture of 8 columns has .* shares in steps of 0.01; take larger"),
+        ({f"x{i}": range(100) for i in range(6)}, {}, "1,000,000,000,000 combinations, more than memory holds; give fewer"),
+    ],
+)  # fmt: skip
+def test_spaces_that_are_none(columns: dict[str, Any], options: dict[str, Any], match: str) -> None:
+    with pytest.raises(pw.InvalidProblem, match=match):
+        pw.space(columns, **options)
+
+
+def test_a_space_from_a_file_is_written_as_a_table(tmp_path: Path) -> None:
+    (tmp_path / "f.toml").write_text(
+        'where = "dose > 0"\n[columns]\nacid = ["x", "y"]\n"dose (g)" = {from = 0, to = 0.3, count = 4}\n'
+        '[mixture]\ncolumns = ["a", "b"]\nstep = 0.5\n'
+    )
+    table = read_space(tmp_path / "f.toml")
+    assert (len(table), table.header) == (18, ("acid", "dose (g)", "a", "b"))
+    assert sorted(set(table.numbers("dose (g)"))) == [0.1, 0.2, 0.3]
+    for name in ("all.csv", "all.parquet"):
+        write_table(table, tmp_path / name)
+        again = read_table(tmp_path / name)
+        assert [again.texts(column) for column in again.header] == [table.texts(column) for column in table.header]
+    with pytest.raises(pw.InvalidTable, match=r"tables are written as \.csv, \.parquet, got the name .*all\.doc"):
+        write_table(table, tmp_path / "all.doc")
+
+
+@pytest.mark.parametrize(
+    ("text", "match"),
+    [
+        ("columns = 3", r"needs tables \[columns\] and \[mixture\], and where as text"),
+        ("[colums]", r"f\.toml has 'colums'; a space has \[columns\], where and \[mixture\]"),
+        ("[mixture]\ncolumns = 'a'", r"\[mixture\] of f\.toml has columns, a list, and step"),
+        ("[", r"f\.toml cannot be read as TOML"),
+    ],
+)
+def test_files_that_describe_no_space(tmp_path: Path, text: str, match: str) -> None:
+    (tmp_path / "f.toml").write_text(text)
+    with pytest.raises(pw.InvalidProblem, match=match):
+        read_space(tmp_path / "f.toml")
+    with pytest.raises(pw.InvalidProblem, match="there is no file"):
+        read_space(tmp_path / "g.toml")

@@ -12,6 +12,7 @@ _WHERE = {
     "BestItem": "goal",
     "Model": "model",
     "Role": "model",
+    "space": "model.space",
     "pairs": "design",
     "star": "design",
     "points": "design",
@@ -141,6 +142,7 @@ if TYPE_CHECKING:
     from probewise.measurements import Measurements as Measurements
     from probewise.model import Model as Model
     from probewise.model import Role as Role
+    from probewise.model.space import space as space
     from probewise.problem import Problem as Problem
     from probewise.result import Result as Result
     from probewise.rounding import Allocation as Allocation

@@ -17,7 +17,7 @@ from probewise.cells import visible
 from probewise.errors import ProbewiseError, TornJournal
 
 SECTIONS = {
-    "To begin": ("example", "example-measure", "demo"),
+    "To begin": ("example", "example-measure", "demo", "space"),
     "Campaigns": (
         "new", "ask", "tell", "status", "report", "correct", "void", "close", "restock", "note", "export", "verify",
         "backup",
@@ -113,8 +113,8 @@ def _fail(sentence: str, code: int = BAD_INPUT) -> NoReturn:
 def main(context: click.Context) -> None:
     """Find the best item with the fewest measurements.
 
-    Probes can be measured, items are to be compared; both are rows of a table (CSV or Parquet) with the same
-    numeric columns, their features. An outcome is linear in the features, plus noise.
+    Probes can be measured, items are to be compared; both are rows of a table (CSV or Parquet) with the same columns
+    of words and numbers. An outcome is the sum of what each of them brings, plus noise.
 
     \b
     A campaign asks what to measure, waits for outcomes, and says which item is best:

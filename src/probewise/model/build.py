@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from probewise.coordinates import Array
 from probewise.errors import InvalidProblem
+from probewise.model.derived import found
 from probewise.model.formula import INTERCEPT, Term, parsed, same, terms_of, written
 from probewise.model.kinds import Column, column
 from probewise.model.model import Factor, Model, Number, Role, Use, id_column
@@ -80,6 +82,14 @@ def build(
     roles = {name: _role(tables, name, read[name]) for name in used}
     if word == "none":
         roles = {name: _plain(tables, role) for name, role in roles.items()}
+    numbers = {name: _all(read[name]) for name in used if roles[name].role == "number"}
+    centred = word in _WORDS[:3] or (word not in _WORDS and INTERCEPT in parsed(word, used, set()))
+    derived = found(numbers) if centred else ()
+    for own in derived:
+        follows = (
+            f"follows from {named((name for name, _ in own.shares), most=10)} in every row, so that it adds nothing"
+        )
+        roles[own.name] = Role(own.name, "ignored", follows)
     parts = tuple(
         _part(name, read[name], roles[name], word) for name in used if roles[name].role in ("factor", "number")
     )
@@ -87,8 +97,9 @@ def build(
     terms = _terms(word, tables.free, parts, roles, read)
     _check_levels(tables, parts, terms, read)
     listed = [_listed(tables, name, roles) for name in tables.header]
-    centred = parts if INTERCEPT in terms or word == "none" else tuple(_uncentred(part, read) for part in parts)
-    return Model(word, centred, tuple(terms), tuple(listed), id_name)
+    if not centred and word != "none":
+        parts = tuple(_uncentred(part, read) for part in parts)
+    return Model(word, parts, tuple(terms), tuple(listed), id_name, derived)
 
 
 def remarks(model: Model, *tables: Table) -> list[str]:
@@ -221,7 +232,7 @@ def _order(level: str) -> tuple[bool, float, str]:
 
 
 def _span(read: tuple[Column, ...]) -> tuple[float, float]:
-    values = np.concatenate([own.numbers for own in read if own.numbers is not None])
+    values = _all(read)
     low, high = float(values.min()), float(values.max())
     return (low, low) if high - low <= _ROUNDING * max(abs(low), abs(high)) else (low, high)
 
@@ -239,6 +250,10 @@ def _uncentred(part: Number | Factor, read: Mapping[str, tuple[Column, ...]]) ->
         return part
     low, high = _span(read[part.name])
     return Number(part.name, 0.0, max(abs(low), abs(high)))
+
+
+def _all(read: tuple[Column, ...]) -> Array:
+    return np.concatenate([own.numbers for own in read if own.numbers is not None])
 
 
 def _check_names(tables: _Tables, parts: Sequence[Number | Factor], roles: Mapping[str, Role]) -> None:

@@ -27,6 +27,11 @@ def written(term: Term) -> str:
     return ":".join(f"{name}^{power}" if power > 1 else name for name, power in term) or "intercept"
 
 
+def bare_name(column: str) -> str:
+    """The name of a column without its unit in brackets."""
+    return _UNIT.sub("", column)
+
+
 def terms_of(model: str, columns: Sequence[str], factors: Iterable[str], two_valued: Iterable[str] = ()) -> list[Term]:
     """The terms of "main", "interactions", "quadratic", "none" or a formula, the intercept first if there is one."""
     if model not in _WORDS:
@@ -172,7 +177,7 @@ class _Parser:
         """The column of this name, or of this name and a unit: temperature for temperature (°C)."""
         if wanted in self.columns:
             return wanted
-        bare = [name for name in self.columns if _UNIT.sub("", name) == wanted]
+        bare = [name for name in self.columns if bare_name(name) == wanted]
         if len(bare) != 1:
             raise self.fault(f"there is no column '{wanted}' to use, but {named(self.columns, most=12)}")
         return bare[0]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from probewise.coordinates import Array
 from probewise.errors import InvalidProblem
+from probewise.model.derived import Derived, check_derived
 from probewise.model.formula import Term, written
 from probewise.model.kinds import column
 from probewise.numerals import plural
@@ -19,8 +20,6 @@ from probewise.tables import Labelled, Table, named
 
 Use: TypeAlias = Literal["name", "factor", "number", "constant", "cost", "noise", "stock", "shown", "ignored"]
 
-_GRID = 2.0**40
-"""Coded numbers are multiples of 1/GRID, so that the rounding of units does not show."""
 _SHOWN = 8
 """Levels that are named."""
 _LARGEST = 2 << 30
@@ -77,6 +76,8 @@ class Model:
     """Every column of both tables, in order."""
     id_column: str | None = None
     """The column that names the rows, where it was said."""
+    derived: tuple[Derived, ...] = ()
+    """Columns that follow from others, which further rows have to do too."""
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -109,6 +110,8 @@ class Model:
                 f"{plural(len(table), 'row')} of {table.name} with {plural(self.dimension, 'feature')} take "
                 f"{size / 1e9:.1f} GB, and {_LARGEST / 1e9:.1f} is the most; choose a smaller model or fewer rows."
             )
+        for own in self.derived:
+            check_derived(own, table)
         blocks = {part.name: _block(part, table) for part in self.parts}
         values = [_multiplied([blocks[name] ** power for name, power in term], len(table)) for term in self.terms]
         return Labelled(np.hstack(values), self.names(table), self.features)
@@ -140,6 +143,7 @@ class Model:
             "terms": [[list(pair) for pair in term] for term in self.terms],
             "roles": [asdict(role) for role in self.roles],
             "id_column": self.id_column,
+            "derived": [{**asdict(own), "shares": [list(pair) for pair in own.shares]} for own in self.derived],
         }
 
     @classmethod
@@ -151,6 +155,7 @@ class Model:
             tuple(tuple((name, power) for name, power in term) for term in body["terms"]),
             tuple(Role(**role) for role in body["roles"]),
             body["id_column"],
+            tuple(Derived(**{**own, "shares": tuple((n, s) for n, s in own["shares"])}) for own in body["derived"]),
         )
 
     def _names(self, term: Term) -> list[str]:
@@ -197,10 +202,7 @@ def _block(part: Number | Factor, table: Table) -> Array:
     read = column(table, part.name)
     if read.numbers is None:
         raise InvalidProblem(f"column '{part.name}' of {table.name} must hold numbers, got {read.kind}.")
-    if (part.centre, part.scale) == (0.0, 1.0):
-        return read.numbers[:, None]
-    scaled = (read.numbers - part.centre) / part.scale
-    return np.asarray(np.rint(scaled * _GRID) / _GRID)[:, None]
+    return np.asarray((read.numbers - part.centre) / part.scale)[:, None]
 
 
 def _multiplied(blocks: list[Array], rows: int) -> Array:

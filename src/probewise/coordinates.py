@@ -7,7 +7,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
 
 from probewise.arithmetic import image
 
@@ -148,6 +147,8 @@ def budgeted(probes: Array, cost: Array) -> Coordinates:
     triangle = np.linalg.qr(plain.probes / root, mode="r")
     if (np.abs(np.diag(triangle)) <= max(probes.shape) * _EPS * np.linalg.norm(triangle, axis=0)).any():
         return space
+    from scipy.linalg import solve_triangular  # slow to load, and no command needs it for its help
+
     transform = np.sqrt(len(probes)) * solve_triangular(triangle, plain.transform.T, trans=1).T
     rows = image(probes, transform, precise=True).rows / root
     if coordinates(rows).rank < plain.rank:

@@ -285,8 +285,8 @@ def _check_distinct(problem: Problem) -> None:
             names = named((problem.item_names[twin], problem.item_names[row]))
             if told := _told_apart(problem, twin, row):
                 raise InvalidProblem(
-                    f"items {names} differ in {named(told)} only, which makes no difference in the model, so neither can be the "
-                    "better one; add it to the model, or keep one of them."
+                    f"items {names} differ in {named(told)} only, which makes no difference in the model, so neither "
+                    "can be the better one; add it to the model, or keep one of them."
                 )
             raise InvalidProblem(f"items {names} are identical, so neither can be the better one; keep one of them.")
 

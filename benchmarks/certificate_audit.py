@@ -160,7 +160,7 @@ def optimum(X: Matrix, rows: Matrix, cost: Matrix, weights: Matrix) -> tuple[Any
 
 def newton(X: Matrix, rows: Matrix, cost: Matrix, weights: Matrix, light: float, short: float) -> tuple[Any, Any]:
     """Bounds after Newton's steps on: f_y = t for long y, Σ p_y (x'A⁻¹y)² = t c_x for heavy x, c·w = 1."""
-    w = np.where(weights / (cost @ weights) > light, weights, mp.mpf(0))
+    w = np.where(cost * weights / (cost @ weights) > light, weights, mp.mpf(0))
     w = w / (cost @ w)
     S = np.flatnonzero(w)
     if (now := state(X, rows, w)) is None:

@@ -110,6 +110,9 @@ def test_costs_too_far_apart_to_be_weighed_are_named():
         pw.optimal_design(X, directions, cost=[1.0, 1.0, 1e100])
     with pytest.raises(pw.NotIdentifiable, match=r"columns 0, 1 that no combination of probes measures; add probes"):
         pw.optimal_design(X[:2], directions, cost=[1.0, 1e100])
+    near = [[-7.75, 7.0, -15.500000000000105], [3.75, 6.25, 7.499999999999883], [3.5, 4.75, 7.000000000000039]]
+    with pytest.raises(pw.NotIdentifiable, match=r"columns 0, 2 that only probes far dearer"):
+        pw.optimal_design(near, pw.pairs(np.eye(3)), cost=[3e-11, 2e8, 2e11])
 
 
 @pytest.mark.parametrize("tol", [1e-3, 1e-6, 1e-9])

@@ -137,7 +137,7 @@ def budgeted(probes: Array, cost: Array) -> Coordinates:
 
     What can be measured does not depend on what it costs, but divided and rounded, nearly collinear probes may lose a
     dimension. They then get the coordinates of the probes as given, and the divided rows theirs in these. Only costs
-    so far apart that a dimension is lost even so, in twice the working precision, leave the rank lower.
+    so far apart that a dimension is as good as lost even so, in twice the working precision, leave the rank lower.
     """
     root = np.sqrt(cost)[:, None]
     space = coordinates(probes / root)
@@ -151,7 +151,8 @@ def budgeted(probes: Array, cost: Array) -> Coordinates:
 
     transform = np.sqrt(len(probes)) * solve_triangular(triangle, plain.transform.T, trans=1).T
     rows = image(probes, transform, precise=True).rows / root
-    if coordinates(rows).rank < plain.rank:
+    judged = coordinates(rows)
+    if judged.rank < plain.rank or judged.condition > _WORST:
         return space
     basis = np.linalg.qr(plain.basis * (plain.scale / space.scale)[:, None])[0]
     return replace(space, transform=transform, probes=rows, basis=basis)
@@ -168,5 +169,7 @@ def unscaled(space: Coordinates, probes: Array) -> Coordinates:
     return plain if plain.rank == space.rank else space
 
 
+_WORST = 1e6
+"""Condition of rows above which their information matrix, whose condition is the square, has few digits left."""
 _REFINEMENTS = 20
 """Steps at most, each of which gains the digits that the condition of the probes leaves: one or two are usual."""

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from probewise.coordinates import Array
+from probewise.coordinates import Array, coordinates
+from probewise.design import remembering
 from probewise.design.criterion import explicit, pairs, star
 from probewise.errors import InvalidDesign, InvalidMeasurements, NotIdentifiable
 from probewise.estimate import REFRESH, Pooled, RankOne, least_squares, ridge
@@ -329,3 +330,29 @@ def test_pooled_rounds_weight_each_direction_by_its_precision():
     np.testing.assert_allclose(pool.sums(rows, since=1).precision, [1 / second, 0.0, 0.0])
     assert pool.pure_error.degrees == 1 + 2
     np.testing.assert_allclose(pool.pure_error.value, rounds[0].scatter.sum() + rounds[1].scatter.sum())
+
+
+def test_rounds_on_the_same_probes_share_their_coordinates() -> None:
+    probes = np.random.default_rng(0).standard_normal((5, 3))
+    rounds = [Measurements.from_outcomes(5, [0, 1, 1, 2], outcomes) for outcomes in ([1, 2, 3, 4], [5, 6, 7, 9])]
+    with remembering():
+        one, other = (least_squares(probes, measurements) for measurements in rounds)
+        third = least_squares(probes, Measurements.from_outcomes(5, [0, 1, 3], [1, 2, 3]))
+    assert one.measured is other.measured
+    assert third.measured is not one.measured
+    alone = least_squares(probes, rounds[1])
+    np.testing.assert_array_equal(alone.theta, other.theta)
+    np.testing.assert_array_equal(alone.whitener, other.whitener)
+
+
+def test_a_row_is_inside_exactly_if_nothing_of_it_is_lost() -> None:
+    rng = np.random.default_rng(0)
+    for columns in (4, 5):
+        basis = np.zeros((3, 5))
+        basis[:, :columns] = rng.standard_normal((3, columns))
+        space = coordinates(rng.standard_normal((8, 3)) @ basis)
+        rows = rng.standard_normal((40, 3)) @ basis
+        rows[::2] += 10.0 ** rng.uniform(-18, 0, 20)[:, None] * rng.standard_normal((20, 5))
+        inside = space.is_inside(rows)
+        assert 5 < inside.sum() < 40
+        np.testing.assert_array_equal(inside, ~space.lost(rows).any(axis=1))

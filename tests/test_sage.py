@@ -10,6 +10,7 @@ import probewise as pw
 from probewise.algorithms.sage.sage import coarse
 from probewise.confidence import log_evidence, log_wealth
 from probewise.design import remembering, working_set
+from probewise.estimate import Estimate
 from probewise.run import loop
 from probewise.simulation import LinearEnvironment
 
@@ -255,3 +256,20 @@ def test_evidence_far_behind_is_exact():
 def test_bad_settings(settings, message):
     with pytest.raises(pw.InvalidAlgorithm, match=message):
         pw.Sage(**settings)
+
+
+def test_each_round_is_asked_once_about_each_of_two_leaders(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, theta = pw.instances.sphere(8, 3, seed=1)
+    goal, algorithm, rng = pw.BestItem(), pw.Sage(), np.random.default_rng(0)
+    environment, asked, plain = pw.LinearEnvironment(problem, theta), [], Estimate.variance
+    monkeypatch.setattr(Estimate, "variance", lambda fit, *rows: (asked.append(fit), plain(fit, *rows))[1])
+    state = algorithm.init(problem, goal)
+    for _ in range(6):
+        leaders, asked[:] = {int(z) for z in state.collected}, []
+        state = algorithm.tell(problem, goal, state, environment.draw(algorithm.ask(problem, goal, state, rng), rng))
+        new = {int(z) for z in state.collected} - leaders
+        assert len(asked) == len(leaders) + len(new) * len(state.pool.fits)
+        for z, sums in state.collected.items():
+            again = state.pool.sums(*state._against(problem, z))
+            np.testing.assert_allclose(sums.precision, again.precision, rtol=1e-12)
+            np.testing.assert_allclose(sums.total, again.total, rtol=1e-12, atol=1e-9)

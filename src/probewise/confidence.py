@@ -320,7 +320,7 @@ def log_wealth(total: Array, precision: Array, unit: Array) -> Array:
 
     Sharp over seven decades of W/unit: what is decided late pays little more than what is decided early.
     """
-    shares, scales = (part.reshape(-1, *np.ones(np.ndim(unit), dtype=int)) for part in _DECADES)
+    shares, scales = (part.reshape(-1, *(1,) * np.ndim(unit)) for part in _DECADES)
     return np.asarray(np.logaddexp.reduce(shares + log_evidence(total, precision, scales * unit)))
 
 

@@ -89,25 +89,40 @@ class Coordinates:
         their difference. A feature that is 0 in all probes has no scale and no E, and is tested by itself, relative
         to its magnitude.
         """
-        n, d = self.probes.shape[0], self.scale.size
+        d = self.scale.size
         if self.rank == d:
             return np.zeros(vectors.shape)
-        unit = 4 * max(n, d) * _EPS
-        scaled = vectors / self.scale
-        sizes = np.abs(scaled) if magnitudes is None else np.maximum(magnitudes / self.scale, np.abs(scaled))
-        own = np.linalg.norm(scaled[:, self.seen], axis=1)
-        combination = np.linalg.norm(self(vectors), axis=1) / np.sqrt(n)
-        slack = unit * self.size * combination + unit * np.linalg.norm(sizes[:, self.seen], axis=1)
-        limit = own if apart is None else np.minimum(own, apart)
-        slack = np.minimum(slack, most * limit) + unit * limit
-        outside = (scaled @ self.complement) @ self.complement.T
+        scaled, sizes, own, limit, slack, outside = self._compared(vectors, magnitudes, most, apart)
         inside = np.linalg.norm(outside, axis=1) <= slack
         outside = np.where(inside[:, None] | (np.abs(outside) <= slack[:, None] / d), 0.0, outside)
+        if self._sees_all:
+            return outside
         # how much of its magnitude the row is, in the feature where that is most
         share = np.max(np.abs(scaled) / np.where(sizes > 0, sizes, 1.0), axis=1, where=self.seen, initial=0.0)
         share *= limit / np.where(own > 0, own, 1.0)
+        unit = 4 * max(self.probes.shape[0], d) * _EPS
         alone = np.abs(scaled) > np.minimum(unit, most * share[:, None]) * sizes
         return np.where(self.seen, outside, np.where(alone, scaled, 0.0))
+
+    def _compared(
+        self, vectors: Array, magnitudes: Array | None, most: float, apart: Array | None
+    ) -> tuple[Array, Array, Array, Array, Array, Array]:
+        """Rows and magnitudes in scaled features; sizes of rows, their limits, what is forgiven, what is outside."""
+        n = self.probes.shape[0]
+        unit = 4 * max(n, self.scale.size) * _EPS
+        scaled = vectors / self.scale
+        sizes = np.abs(scaled) if magnitudes is None else np.maximum(magnitudes / self.scale, np.abs(scaled))
+        some, their = (scaled, sizes) if self._sees_all else (scaled[:, self.seen], sizes[:, self.seen])
+        own = np.linalg.norm(some, axis=1)
+        combination = np.linalg.norm(self(vectors), axis=1) / np.sqrt(n)
+        slack = unit * self.size * combination + unit * np.linalg.norm(their, axis=1)
+        limit = own if apart is None else np.minimum(own, apart)
+        slack = np.minimum(slack, most * limit) + unit * limit
+        return scaled, sizes, own, limit, slack, (scaled @ self.complement) @ self.complement.T
+
+    @cached_property
+    def _sees_all(self) -> bool:
+        return bool(self.seen.all())
 
     def is_inside(
         self, vectors: Array, magnitudes: Array | None = None, *, apart: Array | None = None
@@ -115,6 +130,9 @@ class Coordinates:
         """(k,): whether each row lies in span(X) up to rounding; ``magnitudes`` and ``apart`` as in ``lost``."""
         if self.rank == self.scale.size:
             return np.ones(vectors.shape[0], dtype=np.bool_)
+        if self._sees_all:  # a row longer than its slack outside has an entry longer than slack/d there
+            *_, slack, outside = self._compared(vectors, magnitudes, FORGIVEN, apart)
+            return np.asarray(np.linalg.norm(outside, axis=1) <= slack)
         return np.asarray(~np.any(self.lost(vectors, magnitudes, apart=apart), axis=1))
 
 

@@ -9,10 +9,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
+from scipy.linalg.lapack import dgeqp3, dorgqr, dtrtrs
 
 from probewise.coordinates import Array, Coordinates, coordinates
 from probewise.design.criterion import Directions, contains
 from probewise.design.farthest import square_norms
+from probewise.design.memory import remembered
 from probewise.errors import InvalidDesign, InvalidMeasurements, NotIdentifiable
 from probewise.measurements import Measurements, SumOfSquares, per_probe
 from probewise.threads import few
@@ -90,8 +92,7 @@ def least_squares(probes: ArrayLike, measurements: Measurements, *, sigma: Array
     index = np.flatnonzero(measurements.count) if measurements.n else np.zeros(1, dtype=np.int64)
     rows = np.where(weight[index, None] > 0, matrix[index], 0.0)
     root, mean = weight[index], measurements.mean[index]
-    scaled = coordinates(rows / unit)
-    span = replace(scaled, transform=scaled.transform / unit[:, None], scale=scaled.scale * unit, rows=rows)
+    span = _remembered_span(rows, unit) if rows.size <= _SMALL else _span(rows, unit)
     solution, inverse = _factored(root[:, None] * span.probes, root * mean)
     residual = root * (mean - span.probes @ solution)
     weighted = root[:, None] * rows
@@ -103,6 +104,17 @@ def least_squares(probes: ArrayLike, measurements: Measurements, *, sigma: Array
         lack_of_fit=SumOfSquares(float(residual @ residual), int(np.count_nonzero(root)) - span.rank),
         pure_error=measurements.pure_error(sigma=sigma),
     )
+
+
+def _span(rows: Array, unit: Array) -> Coordinates:
+    """Coordinates of measured probes (p, d), in units of all probes (d,)."""
+    scaled = coordinates(rows / unit)
+    return replace(scaled, transform=scaled.transform / unit[:, None], scale=scaled.scale * unit, rows=rows)
+
+
+_remembered_span = remembered(_span)  # rounds on the same few probes, of one run or of many, share it
+_SMALL = 2_000
+"""Numbers in a table that is looked up faster than it is decomposed, and kept without crowding out designs."""
 
 
 class Sums(NamedTuple):
@@ -342,7 +354,15 @@ def _factored(rows: Array, target: Array) -> tuple[Array, Array]:
     if width == 0:
         return np.zeros(0), np.zeros((0, 0))
     order = np.argsort(-np.abs(rows).max(axis=1), kind="stable")
-    left, triangle, pivots = linalg.qr(rows[order], mode="economic", pivoting=True)
+    packed, pivots, scales, _, _ = dgeqp3(rows[order], lwork=_BLOCK * (width + 1) + 2 * width)
+    inverse, failed = dtrtrs(packed[:width], np.eye(width))  # digits of each column, which an inverse would not keep
+    if failed:
+        raise np.linalg.LinAlgError
     root = np.zeros((width, width))
-    root[pivots] = linalg.solve_triangular(triangle, np.eye(width))
+    root[pivots - 1] = inverse
+    left = dorgqr(packed, scales, lwork=_BLOCK * width)[0]
     return root @ (left.T @ target[order]), root
+
+
+_BLOCK = 32
+"""Columns that LAPACK works on at a time, where there are as many."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 import scipy.linalg
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from probewise.coordinates import Array, coordinates
 from probewise.design.criterion import as_matrix
@@ -63,16 +66,25 @@ def _vanishing_chunk(parts: Array) -> Array:
         _, singular, right = scipy.linalg.svd(parts, full_matrices=full, lapack_driver="gesvd")
     rank = int(np.sum(singular > singular[0] * max(parts.shape) * np.finfo(float).eps))
     null = right[rank:].T
-    factors, alive = np.ones(columns), np.arange(columns)
+    alive, left = np.arange(columns), np.ones(columns)
     while null.shape[1]:
         vector = null[:, 0] if null[:, 0].max() > 0 else -null[:, 0]
-        ratios = np.where(vector > 0, factors[alive] / np.where(vector > 0, vector, 1.0), np.inf)
-        gone = int(np.argmin(ratios))
-        factors[alive] = np.maximum(factors[alive] - ratios[gone] * vector, 0.0)
-        factors[alive[gone]] = 0.0
+        falling = vector > 0
+        ratios = np.full(left.size, np.inf)
+        np.divide(left, vector, out=ratios, where=falling)
+        gone = int(ratios.argmin())
+        left = _without(np.maximum(left - ratios[gone] * vector, 0.0), gone)
+        alive = _without(alive, gone)
         # reflect the null space so that all but one of its vectors vanish at the probe that is gone
-        mirror = null[gone] / np.linalg.norm(null[gone])
-        mirror = mirror + np.copysign(1.0, mirror[0]) * np.eye(1, mirror.size)[0]
-        null = null - np.outer(null @ mirror, 2.0 * mirror / (mirror @ mirror))
-        null, alive = np.delete(null[:, 1:], gone, axis=0), np.delete(alive, gone)
+        mirror = null[gone].copy()
+        mirror /= math.sqrt(mirror @ mirror)
+        mirror[0] += math.copysign(1.0, mirror[0])
+        null = _without(null[:, 1:] - np.multiply.outer(null @ mirror, (2.0 * mirror / (mirror @ mirror))[1:]), gone)
+    factors = np.zeros(columns)
+    factors[alive] = left
     return factors
+
+
+def _without(rows: NDArray[Any], gone: int) -> NDArray[Any]:
+    """Without one row, some times faster than ``np.delete``."""
+    return np.concatenate([rows[:gone], rows[gone + 1 :]])

@@ -54,12 +54,13 @@ class Knowledge:
         now = replace(self, last=np.any([measurements.count > 0 for measurements in rounds], axis=0))
         for measurements in rounds:
             fit = least_squares(problem.probes, measurements, sigma=problem.sigma)
-            now = replace(now, data=now.data + measurements, pool=now.pool.plus(fit))
-            now = now._settled(problem, goal, since=self)
+            fresh = {z: Pooled((fit,)).sums(*self._against(problem, z)) for z in self.collected}
+            now = now._settled(problem, goal, self, fresh)
+            collected = {z: now.collected[z] + sums for z, sums in fresh.items()}
+            now = replace(now, data=now.data + measurements, pool=now.pool.plus(fit), collected=collected)
         theta = least_squares(problem.probes, now.data, sigma=problem.sigma).theta
         now = now._of(np.argsort(-(problem.items[now.alive] @ theta), kind="stable"))._concluded(problem, goal)
-        fresh = len(rounds)
-        return replace(now, collected={z: now.sums(problem, z, fresh=fresh) for z in map(int, now.alive[:2])})
+        return replace(now, collected={z: now.sums(problem, z) for z in map(int, now.alive[:2])})
 
     def leads(self, problem: Problem, goal: BestItem) -> tuple[Array, Array]:
         """(k - 1,), (k - 1,): leads of the first item plus epsilon in units of the noise, and their standard errors."""
@@ -75,8 +76,8 @@ class Knowledge:
             return 1.0
         return math.sqrt(ReplicateBound().variance(*self.pool.pure_error, _NOISE * goal.delta))
 
-    def _settled(self, problem: Problem, goal: BestItem, since: Knowledge) -> Knowledge:
-        """With the gains of the last round: all items were bet against the first, and that against the second.
+    def _settled(self, problem: Problem, goal: BestItem, since: Knowledge, fresh: dict[int, Sums]) -> Knowledge:
+        """With the gains of a round, which says ``fresh``: all items were bet against the first, that on the second.
 
         Odds follow what was known of y'θ + epsilon ``since`` before the round, and pay for y'θ > 0; eased, for
         y'θ > -epsilon. While nothing bounds the noise, nothing is bet.
@@ -84,13 +85,12 @@ class Knowledge:
         noise = since.noise(problem, goal)
         if not since.collected or since.alive.size == 1 or not math.isfinite(noise):
             return self
-        then = replace(since, pool=since.pool.plus(self.pool.fits[-1]))
         wealth, eased = self.wealth.copy(), dict(self.eased)
         rest = np.arange(self.alive.size) > 0
         for rival, rows in ((int(self.alive[0]), rest), (int(self.alive[1]), ~rest)):
             unit = self.prior.unit(problem, rival, self.alive[rows])
             precision, total = since.collected[rival].at(rows)
-            after = then.sums(problem, rival).at(rows)
+            after = (since.collected[rival] + fresh[rival]).at(rows)
             lift = goal.epsilon * precision
             gain = log_wealth((after.total + lift) / noise, after.precision, unit)
             wealth[rows] += gain - log_wealth((total + lift) / noise, precision, unit)
@@ -99,13 +99,14 @@ class Knowledge:
                 eased[rival] = eased.get(rival, np.zeros(rows.size)) + _placed(more, rows)
         return replace(self, wealth=wealth, eased=eased)
 
-    def sums(self, problem: Problem, leader: int, *, fresh: int = 1) -> Sums:
-        """What all rounds say of leader - z' for the items z' alive; the last ``fresh`` ones are not yet collected."""
-        rows = problem.items[leader] - problem.items[self.alive]
-        sizes = np.abs(problem.items[leader]) + np.abs(problem.items[self.alive])
-        if leader not in self.collected:
-            return self.pool.sums(rows, sizes)
-        return self.collected[leader] + self.pool.sums(rows, sizes, since=len(self.pool.fits) - fresh)
+    def sums(self, problem: Problem, leader: int) -> Sums:
+        """What all rounds say of leader - z' for the items z' alive."""
+        return self.collected.get(leader) or self.pool.sums(*self._against(problem, leader))
+
+    def _against(self, problem: Problem, leader: int) -> tuple[Array, Array]:
+        """(k, d) twice: leader - z' for the items z' alive, and the sizes of what that was formed from."""
+        first, others = problem.items[leader], problem.items[self.alive]
+        return first - others, np.abs(first) + np.abs(others)
 
     def _concluded(self, problem: Problem, goal: BestItem) -> Knowledge:
         """Without the items that are ruled out; if that is all, with the first. With the winner, if there is one."""

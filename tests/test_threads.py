@@ -17,7 +17,7 @@ from threadpoolctl import ThreadpoolController
 import probewise as pw
 from probewise import threads
 from probewise.algorithms.sage import knowledge
-from probewise.design import solve, working_set
+from probewise.design import working_set
 from probewise.design.solvers import interior
 
 LIBRARIES = ThreadpoolController().select(user_api="blas").lib_controllers
@@ -59,7 +59,7 @@ def test_a_design_that_fails_leaves_two(monkeypatch: pytest.MonkeyPatch) -> None
     with pytest.raises(pw.errors.NotIdentifiable):
         pw.optimal_design(np.eye(3)[:2], pw.pairs(np.eye(3)))
     assert in_use() == TWO
-    monkeypatch.setattr(solve, "coordinates", fails)
+    monkeypatch.setattr(working_set, "solve", fails)
     with pytest.raises(KeyboardInterrupt):
         pw.optimal_design(np.eye(3), pw.pairs(np.eye(3)))
     assert in_use() == TWO

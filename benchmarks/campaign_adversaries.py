@@ -102,7 +102,7 @@ def own_rounds(limits: dict[str, int], delta: float, rng: np.random.Generator) -
             seen += own
         if campaign.ledger.open is None:
             seen[:] = 0.0
-    return campaign.ledger.declared == 1, campaign.status().risk
+    return campaign.ledger.declared == (1,), campaign.status().risk
 
 
 def half_voids(share: float | None) -> Callable[[dict[str, int], float, np.random.Generator], tuple[bool, float]]:
@@ -126,17 +126,17 @@ def half_voids(share: float | None) -> Callable[[dict[str, int], float, np.rando
             trail = replay(ledger, trail)
             for _ in range(TRIES):
                 if trail.answer is not None:
-                    return trail.answer == 1, ledger.risk
+                    return trail.answer == (1,), ledger.risk
                 places = [(s.number, row + 1) for s in ledger.sheets for row in range(s.size) if rng.random() < 0.5]
                 if not places:
                     continue
                 values = np.array([ledger.outcome(place) for place in places])
                 voided = ledger.changed(places, np.nan, VOIDED)
                 if (answer := replay(voided).answer) is not None:
-                    return answer == 1, voided.risk
+                    return answer == (1,), voided.risk
                 ledger = voided.changed(places, values, RECORDED)  # a smaller part of δ, so no answer either
             trail = replay(ledger)
-        return trail.answer == 1, ledger.risk
+        return trail.answer == (1,), ledger.risk
 
     return run
 

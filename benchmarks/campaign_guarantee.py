@@ -88,7 +88,7 @@ class Laboratory:
     def look(self) -> None:
         declared = self.campaign.ledger.declared
         if self.first is None and declared is not None:
-            self.first = PROBLEM.item_names[declared]
+            self.first = PROBLEM.item_names[declared[0]]
 
     def run(self) -> str | None:
         """The item that is declared when nothing is pending any more, or None after too many rounds."""
@@ -103,7 +103,7 @@ class Laboratory:
                     self.catch_up(1.0)
             self.catch_up(1.0)
             if (declared := self.campaign.ledger.declared) is not None:
-                return PROBLEM.item_names[declared]
+                return PROBLEM.item_names[declared[0]]
 
 
 def rates(theta: Array, delta: float, campaigns: int, seed: int = 0) -> tuple[Rate, Rate, int]:

@@ -116,7 +116,7 @@ def identified(problem: pw.Problem, theta: Any, psi: float, delta: float, seed: 
     """Sage once, with the information that it has at the end."""
     algorithm, goal, environment = pw.Sage(), pw.BestItem(delta), LinearEnvironment(problem, theta)
     state, rng = algorithm.init(problem, goal), np.random.default_rng(seed)
-    while (item := algorithm.answer(problem, goal, state)) is None:
+    while (answer := algorithm.answer(problem, goal, state)) is None:
         state = algorithm.tell(problem, goal, state, environment.draw(algorithm.ask(problem, goal, state, rng), rng))
     values = problem.items @ theta
     best = int(np.argmax(values))
@@ -124,7 +124,7 @@ def identified(problem: pw.Problem, theta: Any, psi: float, delta: float, seed: 
     gaps = rows @ theta
     information = float((gaps**2 * state.pool.sums(rows).precision / 2).min())
     n, limit = state.data.n, kl(delta)
-    return Run(n, n / (2 * psi * limit), information / limit, item == best, n / others[0], n / others[1])
+    return Run(n, n / (2 * psi * limit), information / limit, answer == (best,), n / others[0], n / others[1])
 
 
 def cases(names: list[str], runs: int, delta: float) -> dict[str, list[Run]]:

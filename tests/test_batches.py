@@ -242,7 +242,7 @@ def test_a_probe_that_becomes_unavailable_is_replaced():
         counts = algorithm.ask(rest, GOAL, state, rng)
         assert counts[gone] == 0
         state = algorithm.tell(rest, GOAL, state, environment.draw(counts, rng))
-    assert algorithm.answer(rest, GOAL, state) == environment.best
+    assert algorithm.answer(rest, GOAL, state) == (environment.best,)
 
 
 @pytest.mark.parametrize("batch", [None, 1, 5])

@@ -590,7 +590,7 @@ def test_a_replay_spends_the_part_of_its_version() -> None:
     assert (campaign.ledger.amended, campaign.trail.goal.delta) == (2, pytest.approx(delta / 12))
     status = campaign.status()
     assert (status.amendments, status.risk) == (2, delta)
-    said = "changed 2 times after they had been looked at: over all 3 versions of the data together, the item declared "
+    said = "changed 2 times after they had been looked at: over all 3 versions of the data together, what is declared "
     assert f"{said}is wrong with probability at most 0.05, if nothing was changed" in status.warnings[0]
 
 
@@ -654,7 +654,7 @@ def test_a_correction_withdraws_the_answer_loudly() -> None:
     assert withdrawn.body["reason"].endswith("corrected (wrong column)")
     status = campaign.status()
     assert status.item is None
-    assert any("'A' was declared the best and was withdrawn" in warning for warning in status.warnings)
+    assert any("'A' was declared the best and withdrawn since" in warning for warning in status.warnings)
     assert campaign.result().status == "undecided"
     for own in hot:
         campaign.correct(own, 1.0, reason="the first value was right")
@@ -668,7 +668,7 @@ def test_the_last_round_decides_and_says_so() -> None:
         told = campaign.tell(rows.filled(truth(rows)))
         if "is the best" in told.sentence:
             break
-    assert told.sentence == f"{len(rows)} recorded. 'A' is the best, with confidence 0.95."
+    assert told.sentence == f"{len(rows)} recorded. 'A' is the best item, with confidence 0.95."
     assert campaign.void(rows["measurement"][0], reason="spilled").startswith("Voided.")
 
 
@@ -677,12 +677,12 @@ def test_what_changed_is_said_of_every_item_and_of_three_rows() -> None:
     few, all_of_them = frozenset({0}), frozenset({0, 1, 8})
     said = news(Stand(None, few), Stand(None, all_of_them), campaign.ledger, certified=True)
     assert said == ["Back among the items that may be the best: '1', '8'."]
-    said = news(Stand(0, few), Stand(8, frozenset({8})), campaign.ledger, certified=True)
-    assert said[-1] == "'8' is the best, with confidence 0.9."
-    said = news(Stand(0, few), Stand(8, all_of_them), campaign.ledger, certified=True)
+    said = news(Stand((0,), few), Stand((8,), frozenset({8})), campaign.ledger, certified=True)
+    assert said[-1] == "'8' is the best item, with confidence 0.9."
+    said = news(Stand((0,), few), Stand((8,), all_of_them), campaign.ledger, certified=True)
     assert said[0] == "'0' is no longer declared the best."
     assert said[-1] == "'8' is within 0.5 of the best, with confidence 0.9."
-    assert news(Stand(8, few), Stand(8, few), campaign.ledger, certified=True) == []
+    assert news(Stand((8,), few), Stand((8,), few), campaign.ledger, certified=True) == []
     declared = finish(create()).ledger
     for count, rows in ((3, "r1-1, r1-2, r1-3"), (4, "r1-1, r1-2, r1-3 and 1 more")):
         body = {"rows": [f"r1-{row + 1}" for row in range(count)], "reason": "spilt"}
@@ -695,7 +695,7 @@ def test_a_replay_that_decides_otherwise_is_not_believed() -> None:
     memory = Memory()
     finish(pw.Campaign.create(memory, PROBLEM, seed=0))
     lines = [json.loads(line) for line in memory.lines]
-    lines[0]["body"]["problem"]["sigma"] = [5.0] * 3
+    lines[0]["body"]["problem"]["outcome"]["settings"]["sigma"] = 5.0
     other, last = Memory(), None
     for data in lines:
         last = Record.new(data["kind"], data["body"], author="Ada", after=last)
@@ -771,7 +771,7 @@ def test_the_charter_is_read_back_as_it_was() -> None:
         ({"goal": 0.1}, pw.InvalidGoal, r"such as BestItem\(delta=0.05\), got 0.1"),
         ({"algorithm": "sage"}, pw.InvalidAlgorithm, r"such as Rage\(\), got 'sage'"),
         (
-            {"algorithm": pw.Uniform(), "problem": replace(PROBLEM, sigma_known=False)},
+            {"algorithm": pw.Uniform(), "problem": replace(PROBLEM, outcome=pw.Gaussian(PROBLEM.sigma, unknown=True))},
             pw.InvalidAlgorithm,
             "uniform must know sigma",
         ),

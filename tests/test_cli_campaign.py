@@ -173,8 +173,8 @@ def test_new_prints_checks_and_a_forecast(folder: Path) -> None:
     [
         ("", "Nothing was said of the noise, so it is taken to be 1, and the confidence rests on that"),
         ("--sigma unknown", "The noise is unknown: replicates will tell"),
-        ("--sigma unknown", "by a gap in units of the noise, and all"),
-        ("--epsilon 0.5", "An item within 0.5 of the best will do, so that ties are decided too. "),
+        ("--sigma unknown", "by a gap in units of the noise wherever it matters"),
+        ("--epsilon 0.5", "A difference of 0.5 does not matter, so that ties are decided too. "),
         ("--algorithm uniform", "These numbers are rough"),
         ("--sigma 80 --outcome-range 0 100", "Outcomes from 0 to 100 cannot be noisier than 50, but sigma is 80"),
         ("--model none --show base", "No feature, and no combination of features, is constant"),
@@ -356,7 +356,7 @@ def test_a_correction_that_withdraws_the_answer_says_so(folder: Path) -> None:
     out = " ".join(said(f"correct lab.campaign {own} -40 --reason 'wrong column'") for own in rows)
     assert "'A' is no longer declared the best." in out
     assert read("status lab.campaign")["item"] is None
-    assert "Warning: 'A' was declared the best and was withdrawn: " in said("status lab.campaign")
+    assert "Warning: 'A' was declared the best and withdrawn since: " in said("status lab.campaign")
 
 
 # --- status, report, export ----------------------------------------------------------------------------------------
@@ -500,7 +500,8 @@ BAD: dict[str, tuple[str, dict[str, str | bytes], str]] = {
     "no replicates": (f"{PLAIN} --max-replicates 0", {}, "max_replicates must be a whole number of at least 1"),
     "unknown algorithm": (f"{PLAIN} --algorithm guess", {}, "there is no algorithm 'guess'; they are alba, "),
     "unknown setting": (f"{PLAIN} --algorithm sage,speed=2", {}, "'speed=2' is no setting of sage; those are growth"),
-    "batches of another algorithm": (f"{PLAIN} --algorithm rage --max-batch 9", {}, "'max_batch=9' is no setting of"),
+    "batches by name": (f"{PLAIN} --algorithm batched", {}, "batches are made of any algorithm: name it, and give"),
+    "too small batches": (f"{PLAIN} --algorithm rage --max-batch 0", {}, "max_batch must be a whole number of at"),
     "an oracle": (f"{PLAIN} --algorithm xy-oracle", {}, "xy-oracle must be told the truth, which a campaign is to"),
     "unknown noise for another algorithm": (f"{PLAIN} --algorithm rage --sigma unknown", {}, "rage must know sigma"),
     "negative seed": (f"{PLAIN} --seed -1", {}, "-1 does not lie between 0 and"),

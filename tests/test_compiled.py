@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import probewise as pw
 from probewise.algorithms.lingape import LinGapE
 from probewise.confidence import LogLog, SelfNormalised, TrackAndStop
-from probewise.goal import BestItem
+from probewise.goals import BestItem
 from probewise.problem import Problem
 from probewise.run import loop
 from probewise.simulation import compiled

@@ -47,7 +47,7 @@ def test_an_answer_within_epsilon_does_not_rule_out_its_equals(name: str) -> Non
     seen: list[Any] = []
     pw.identify(problem, goal, algorithm=algorithm, measure=laboratory.measure, seed=0, progress=seen.append)
     assert {0, 1} <= set(seen[-1].standing.remaining.tolist())
-    assert (seen[-1].standing.leader, seen[-1].standing.progress) == (seen[-1].answer, 1.0)
+    assert (seen[-1].standing.guess, seen[-1].standing.progress) == (seen[-1].answer, 1.0)
 
 
 def test_names_are_those_of_the_registry() -> None:
@@ -77,14 +77,14 @@ class Idle(Uniform):
 
 @dataclasses.dataclass(frozen=True)
 class Stubborn(Uniform):
-    def answer(self, problem: Any, goal: Any, state: Any) -> int | None:
-        return None if state.winner is None else 0
+    def answer(self, problem: Any, goal: Any, state: Any) -> Any:
+        return None if state.answer is None else (0,)
 
 
 @dataclasses.dataclass(frozen=True)
 class Endless(Uniform):
-    def answer(self, problem: Any, goal: Any, state: Any) -> int | None:
-        return 0 if problem.n_items == 1 else None
+    def answer(self, problem: Any, goal: Any, state: Any) -> Any:
+        return (0,) if problem.n_items == 1 else None
 
     def ask(self, problem: Any, goal: Any, state: Any, rng: Any) -> Any:
         return np.ones(problem.n_probes, dtype=np.int64)
@@ -110,7 +110,7 @@ class Impure(Uniform):
 @dataclasses.dataclass(frozen=True)
 class Measuring(Uniform):
     def init(self, problem: Any, goal: Any) -> Any:
-        return dataclasses.replace(Uniform.init(self, problem, goal), winner=None)
+        return dataclasses.replace(Uniform.init(self, problem, goal), answer=None)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,14 +130,14 @@ class Hasty(Uniform):
 class Contrary(Uniform):
     def standing(self, problem: Any, goal: Any, state: Any) -> Any:
         now = Uniform.standing(self, problem, goal, state)
-        return now if state.winner is None else dataclasses.replace(now, leader=None)
+        return now if state.answer is None else dataclasses.replace(now, guess=())
 
 
 @dataclasses.dataclass(frozen=True)
 class Boastful(Uniform):
     def standing(self, problem: Any, goal: Any, state: Any) -> Any:
         now = Uniform.standing(self, problem, goal, state)
-        return now if state.winner is not None else dataclasses.replace(now, progress=1.5)
+        return now if state.answer is not None else dataclasses.replace(now, progress=1.5)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -151,7 +151,7 @@ class Doubled(Uniform):
 class Aside(Uniform):
     def standing(self, problem: Any, goal: Any, state: Any) -> Any:
         now = Uniform.standing(self, problem, goal, state)
-        return now if state.check != 1 else dataclasses.replace(now, leader=0, remaining=np.array([1, 2]))
+        return now if state.check != 1 else dataclasses.replace(now, guess=(0,), remaining=np.array([1, 2]))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -164,17 +164,17 @@ BROKEN: dict[type[Algorithm[Any]], str] = {
     Fractions: "int64 counts",
     Negative: "at least 0",
     Idle: "only zeros",
-    Stubborn: r"the best item is 1, got \[0, 0\] in two runs",
+    Stubborn: r"the best item is 1, got \[\(0,\), \(0,\)\] in two runs",
     Endless: "no answer to an easy problem",
     Forgetful: "same seed and the same outcomes",
     Impure: "changed the state it was given",
     Measuring: "a single item must be the answer at once, got None",
     Undecided: r"an answer rules out all other items, got \[0 1 2 3\] left",
-    Hasty: r"item 1 was the answer in the end, but had been ruled out, with \[0 2\] left",
-    Contrary: r"the answer 0 must lead, with progress 1, got \(None, 1.0\)",
+    Hasty: r"items \(1,\) were the answer in the end, but had been ruled out, with \[0 2\] left",
+    Contrary: r"the answer \(0,\) must be the guess, with progress 1, got \(\(\), 1.0\)",
     Boastful: "progress must lie between 0 and 1, or be None, got 1.5",
     Doubled: "remaining must name each item once",
-    Aside: r"the leader must be among the items left, \[1 2\], got 0",
+    Aside: r"the guess must be among the items left, \[1 2\], got \(0,\)",
     Names: "remaining must be int64 numbers of items",
 }
 
@@ -195,8 +195,8 @@ def test_a_peek_at_theta_is_noticed() -> None:
     class Peeking(Uniform):
         secret: tuple[float, ...] = ()
 
-        def answer(self, problem: Any, goal: Any, state: Any) -> int | None:
-            return None if state.winner is None else int(np.argmax(problem.items @ np.array(self.secret)))
+        def answer(self, problem: Any, goal: Any, state: Any) -> Any:
+            return None if state.answer is None else (int(np.argmax(problem.items @ np.array(self.secret))),)
 
     with pytest.raises(AssertionError, match="the measurements say item 1"):
         check_algorithm(lambda problem, theta: Peeking(secret=tuple(theta)))

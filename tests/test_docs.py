@@ -9,14 +9,19 @@ from __future__ import annotations
 
 import re
 import shlex
+import sys
 import tomllib
+from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import probewise as pw
+from probewise import extensions
 from probewise.algorithms import EXTENSIONS as ALGORITHMS
 from probewise.campaign.journal.places import EXTENSIONS as STORAGES
 from probewise.cli import main
@@ -80,6 +85,20 @@ def succeed(line: str) -> None:
     assert result.exit_code == 0, result.output
 
 
+def installed(group: str, points: dict[str, str], namespace: dict[str, Any], patch: pytest.MonkeyPatch) -> None:
+    """As if a package with these entry points were installed, whose modules have what the page has defined."""
+    known, own = extensions.entry_points, [EntryPoint(name, value, group) for name, value in points.items()]
+    for point in own:
+        module = ModuleType(point.module)
+        module.__dict__.update(namespace)
+        patch.setitem(sys.modules, point.module, module)
+
+    def all_of_them(**wanted: str) -> EntryPoints:
+        return EntryPoints([*known(**wanted), *EntryPoints(own).select(**wanted)])
+
+    patch.setattr(extensions, "entry_points", all_of_them)
+
+
 @pytest.mark.parametrize("page", HOWTO, ids=lambda page: page.stem)
 def test_howto_pages_do_what_they_say(
     page: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -104,8 +123,9 @@ def test_howto_pages_do_what_they_say(
             (tmp_path / block["caption"]).write_text(body)
         elif kind == "toml":  # entry points of a package, for what the page has defined
             for group, points in tomllib.loads(body)["project"]["entry-points"].items():
-                assert group in (ALGORITHMS, STORAGES)
+                assert group in (ALGORITHMS, STORAGES, "probewise.goals", "probewise.outcomes")
                 assert all(point.partition(":")[2] in namespace for point in points.values())
+                installed(group, points, namespace, monkeypatch)
         else:
             raise AssertionError(f"{page.name}: a block of the kind {kind!r} is run by nobody.")
 

@@ -123,7 +123,7 @@ def test_list_shows_other_packages_and_what_is_wrong_with_them() -> None:
     [
         ("broken", r"'broken' of probewise.algorithms, from the package toy-house: it cannot be loaded \(ZeroDivision"),
         ("absent", r"it cannot be loaded \(AttributeError: .*mend that package or remove it"),
-        ("plain", "an algorithm is a dataclass derived from Algorithm, got <function shelf"),
+        ("plain", "it must be a dataclass derived from Algorithm, got <function shelf"),
         ("namesake", "its class calls itself 'toy', and the names must agree"),
     ],
 )
@@ -151,7 +151,7 @@ def test_a_name_that_two_packages_add_is_refused(install: Install) -> None:
 def test_without_the_package_its_campaign_is_refused(house: None, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Memory()
     pw.Campaign.create(store, problem(), algorithm=build("toy"), seed=1)
-    monkeypatch.setattr("probewise.algorithms.extension", lambda group, name: None)
+    monkeypatch.setattr("probewise.extensions.extension", lambda group, name: None)
     with pytest.raises(pw.InvalidCampaign, match=r"does not know the algorithm 'toy' .*or the package, that created"):
         pw.Campaign.open(store)
 

@@ -66,7 +66,7 @@ def test_a_gap_beforehand_is_played_in_units_of_the_first_round(monkeypatch):
     """Three unit vectors: pairs have variance 6 after one measurement, and the first round has 6 of them."""
     module, seen = sys.modules[pw.Sage.__module__], []
     played = module.even_race
-    monkeypatch.setattr(module, "even_race", lambda *given: seen.append(given) or played(*given))
+    monkeypatch.setattr(module, "even_race", lambda *given: seen.append(given[1:]) or played(*given))
     pw.Sage(tol=1e-6).forecast_for_gap(pw.Problem(np.eye(3)), pw.BestItem(0.05, 0.1), 0.8)
     assert seen == [pytest.approx((0.9, 1.0, math.log(20.0), 2), rel=1e-5)]
 
@@ -74,7 +74,10 @@ def test_a_gap_beforehand_is_played_in_units_of_the_first_round(monkeypatch):
 def test_nothing_is_forecast_from_nothing():
     problem = pw.Problem(np.eye(3))
     assert pw.Sage().forecast(problem, GOAL, pw.Sage().init(problem, GOAL)) is None
-    assert pw.Rage().forecast(problem, GOAL, pw.Rage().init(problem, GOAL)) is None
+    with pytest.raises(pw.InvalidAlgorithm, match="rage cannot forecast what is left to do; choose one that can"):
+        pw.Rage().forecast(problem, GOAL, pw.Rage().init(problem, GOAL))
+    with pytest.raises(pw.InvalidAlgorithm, match="rage cannot forecast"):
+        pw.Rage().forecast_for_gap(problem, GOAL, 1.0)
     unknown = pw.Problem(np.eye(3), sigma="unknown")
     first = forecasts(unknown, np.array([1.0, 0.0, 0.0]), pw.Sage(), 0)[0][1]
     assert first is None, "the first round has too few replicates to bound the noise"

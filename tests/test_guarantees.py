@@ -24,9 +24,9 @@ from probewise.algorithms.base import Standing
 from probewise.algorithms.explore_verify import ExploreVerify, _compared
 from probewise.algorithms.planning import plan
 from probewise.algorithms.rage import Rage
-from probewise.algorithms.static.growing import Growing, surely_ahead
+from probewise.algorithms.static.growing import Growing
 from probewise.algorithms.xy_adaptive import XYAdaptive
-from probewise.campaign.findings.numbers import Finished, lead_by_round, noise_scale, numbers
+from probewise.campaign.findings.numbers import Finished, lead_by_round, numbers
 from probewise.confidence import (
     Evidence,
     ExplicitRidge,
@@ -330,7 +330,7 @@ def test_rage_rounds_have_their_least_size() -> None:
 def test_rage_ends_at_epsilon() -> None:
     problem, algorithm = two_items(), Rage()
     state = replace(algorithm.init(problem, pw.BestItem(DELTA)), width=EPSILON, scores=np.array([0.1, 0.2]))
-    assert algorithm.answer(problem, pw.BestItem(DELTA, EPSILON), state) == 1
+    assert algorithm.answer(problem, pw.BestItem(DELTA, EPSILON), state) == (1,)
     assert algorithm.answer(problem, pw.BestItem(DELTA, EPSILON * STEPS[0]), state) is None
 
 
@@ -362,7 +362,7 @@ def test_xy_adaptive_rules_out_at_its_own_level(reset: bool, threshold: Any) -> 
 def test_xy_adaptive_ends_at_epsilon() -> None:
     problem, algorithm = two_items(), XYAdaptive()
     state = replace(algorithm.init(problem, pw.BestItem(DELTA)), width=EPSILON, leader=1)
-    assert algorithm.answer(problem, pw.BestItem(DELTA, EPSILON), state) == 1
+    assert algorithm.answer(problem, pw.BestItem(DELTA, EPSILON), state) == (1,)
     assert algorithm.answer(problem, pw.BestItem(DELTA, EPSILON * STEPS[0]), state) is None
 
 
@@ -390,7 +390,7 @@ def test_static_designs_pass_at_their_own_level(name: str, epsilon: float) -> No
         lead = step * COUNTS[0] / 10  # all of it in the last ten
         after = algorithm.tell(problem, goal, state, told([10, 10], [lead, 0.0]))
         assert (algorithm.answer(problem, goal, after) is not None) is passed
-        assert (after.check, after.data.n, after.leader) == (3, 80, 0)
+        assert (after.check, after.data.n, after.guess) == (3, 80, (0,))
         left = [0] if epsilon == 0 else [0, 1]
         assert algorithm.standing(problem, goal, after).remaining.tolist() == (left if passed else [0, 1, 2])
 
@@ -511,7 +511,7 @@ def test_alba_rules_out_beyond_its_width() -> None:
         assert (after.survivors.size == 1) is gone
     kept = algorithm.tell(problem, goal, state, told(counts, [0.9 * limit, 0.0]))
     assert kept.slack == pytest.approx(slack(0.9 * limit), rel=1e-9)
-    assert algorithm.answer(problem, pw.BestItem(DELTA, kept.slack), kept) == 0
+    assert algorithm.answer(problem, pw.BestItem(DELTA, kept.slack), kept) == (0,)
     assert algorithm.answer(problem, pw.BestItem(DELTA, kept.slack * STEPS[0]), kept) is None
 
 
@@ -556,7 +556,7 @@ def test_lingape_stops_at_epsilon(norm_bound: float | None) -> None:
     bound = theta[1] - theta[0] + width * math.sqrt((1 / information).sum())
     assert state.bound == pytest.approx(bound, rel=1e-6)
     assert (state.leader, state.rival) == (0, 1)
-    assert algorithm.answer(problem, pw.BestItem(DELTA, state.bound), state) == 0
+    assert algorithm.answer(problem, pw.BestItem(DELTA, state.bound), state) == (0,)
     assert algorithm.answer(problem, pw.BestItem(DELTA, state.bound * STEPS[0]), state) is None
 
 
@@ -577,7 +577,7 @@ def sage_wealth(unit: float, noise: float, epsilon: float, sigma: Any = SIGMA) -
     return after - before, eased - before
 
 
-def sage_answer(problem: pw.Problem, goal: pw.BestItem, scatter: Any = (None, None)) -> int | None:
+def sage_answer(problem: pw.Problem, goal: pw.BestItem, scatter: Any = (None, None)) -> Any:
     algorithm = pw.Sage()
     state = algorithm.init(problem, goal)
     for (counts, means), spread in zip((FIRST, SECOND), scatter, strict=True):
@@ -609,7 +609,7 @@ def test_sage_rules_out_when_bets_have_made_one_over_delta() -> None:
     delta = math.exp(-wealth)
     assert 0.001 < delta < 0.3
     assert sage_answer(problem, pw.BestItem(delta * STEPS[0])) is None
-    assert sage_answer(problem, pw.BestItem(delta * STEPS[1])) == 0
+    assert sage_answer(problem, pw.BestItem(delta * STEPS[1])) == (0,)
 
 
 def test_sage_ends_within_epsilon_when_eased_bets_have() -> None:
@@ -618,7 +618,7 @@ def test_sage_ends_within_epsilon_when_eased_bets_have() -> None:
     assert eased > plain
     delta = math.exp(-eased)
     assert sage_answer(problem, pw.BestItem(delta * STEPS[0], epsilon)) is None
-    assert sage_answer(problem, pw.BestItem(delta * STEPS[1], epsilon)) == 0
+    assert sage_answer(problem, pw.BestItem(delta * STEPS[1], epsilon)) == (0,)
 
 
 def test_sage_divides_delta_between_unknown_noise_and_bets() -> None:
@@ -635,7 +635,7 @@ def test_sage_divides_delta_between_unknown_noise_and_bets() -> None:
     delta = brentq(excess, 1e-6, 0.9, xtol=1e-14)
     assert 1e-4 < delta < 0.5
     assert sage_answer(problem, pw.BestItem(delta * (1 - 1e-6)), scatter) is None
-    assert sage_answer(problem, pw.BestItem(delta * (1 + 1e-6)), scatter) == 0
+    assert sage_answer(problem, pw.BestItem(delta * (1 + 1e-6)), scatter) == (0,)
 
 
 # --- intervals -----------------------------------------------------------------------------------------------------
@@ -654,12 +654,12 @@ def test_intervals_share_delta_among_items_and_among_pairs(known: bool) -> None:
     problem = pw.Problem(np.eye(2), items, sigma=SIGMA if known else "unknown")
     goal = pw.BestItem(DELTA)
     rounds = [told(FIRST[0], FIRST[1], np.array([1.1, 1.6])), told(SECOND[0], SECOND[1], np.array([4.0, 3.0]))]
-    standings = [Standing(np.arange(5), 0, 0.5)] * 2
+    standings = [Standing(np.arange(5), (0,), 0.5)] * 2
     pool = Finished.each(problem, rounds, problem.sigma).pool
     noise = 1.0 if known else math.sqrt(noise_root(9.7, 63, 0.1 * DELTA))
     if not known:
-        assert noise_scale(goal, pool) == pytest.approx(noise, rel=1e-9)
-    now = numbers(problem, goal, rounds, standings, noise=noise)
+        assert problem.outcome.bound(pool.pure_error, goal.delta) == pytest.approx(noise, rel=1e-9)
+    now = numbers(problem, goal, rounds, standings)
     left = DELTA if known else 0.9 * DELTA
     W = [1 / (sigma[1] ** 2 / counts[1]) for counts in (FIRST[0], SECOND[0])]
     value = now.items[1]
@@ -764,7 +764,7 @@ def first_decisions(algorithm: Any, state: Any, counts: Any, problem: pw.Problem
     means = rng.standard_normal((RUNS, 2)) * problem.sigma / np.sqrt(counts)
     with remembering():  # what comes next is planned once
         after = [algorithm.tell(problem, goal, state, told(counts, row)) for row in means]
-    return float(np.mean([algorithm.answer(problem, goal, s) == 1 for s in after]))
+    return float(np.mean([algorithm.answer(problem, goal, s) == (1,) for s in after]))
 
 
 def test_one_comparison_errs_exactly_as_often_as_its_level_says() -> None:
@@ -821,10 +821,9 @@ def test_differences_of_large_items_are_known() -> None:
     problem, data = far_from_the_span(), told(np.full(6, 50), np.zeros(6))
     fit = least_squares(problem.probes, data)
     exact = [y @ np.linalg.pinv(problem.probes.T @ problem.probes * 50) @ y for y in problem.items[1] - problem.items]
-    sure = surely_ahead(problem, fit, 1, 2.5)
-    assert math.isinf(sure[1])
-    others = [0, 2, 3, 4]
-    assert sure[others] == pytest.approx(-2.5 * np.sqrt(exact)[others], rel=1e-6)
+    claims, others = pw.BestItem().claims(problem, (1,)), [0, 2, 3, 4]
+    assert claims.against.tolist() == others
+    assert fit.variance(claims.rows, claims.sizes) == pytest.approx(np.array(exact)[others], rel=1e-6)
     verify = ExploreVerify("rage")
     state = replace(verify.init(problem, pw.BestItem()), candidate=1)
     differences, sizes = _compared(problem, state)
@@ -842,7 +841,7 @@ def test_a_single_item_has_won_and_leads(name: str) -> None:
     state = algorithm.init(problem, goal)
     now = algorithm.standing(problem, goal, state)
     assert (algorithm.answer(problem, goal, state), now.leader, now.progress, now.remaining.tolist()) == (
-        0,
+        (0,),
         0,
         1.0,
         [0],
@@ -852,15 +851,15 @@ def test_a_single_item_has_won_and_leads(name: str) -> None:
 def test_a_single_item_need_not_lie_in_the_span() -> None:
     problem, goal = pw.Problem([[1.0, 0.0]], [[1.0, 2.0]]), pw.BestItem(DELTA)
     algorithm = ALBA("x", norm_bound=2.0)
-    assert algorithm.answer(problem, goal, algorithm.init(problem, goal)) == 0
+    assert algorithm.answer(problem, goal, algorithm.init(problem, goal)) == (0,)
 
 
 def test_who_was_ruled_out_when_and_how_clearly() -> None:
     """By the evidence up to that round, against the leader that is clearest, in standard errors of that comparison."""
     problem = pw.Problem(np.eye(2), [[1, 0], [0, 1], [0.3, 0.1]], sigma=SIGMA, item_names=["A", "B", "C"])
     rounds = [told(*FIRST), told(*SECOND)]
-    standings = [Standing(np.array(left), leader, None) for left, leader in (([0, 1], 1), ([0], 0))]
-    now = numbers(problem, pw.BestItem(DELTA), rounds, standings, answer=0, labels=[4, 9])
+    standings = [Standing(np.array(left), (leader,), None) for left, leader in (([0, 1], 1), ([0], 0))]
+    now = numbers(problem, pw.BestItem(DELTA), rounds, standings, answer=(0,), labels=[4, 9])
     assert [item.round for item in now.items] == [None, 9, 4]
     W = [1 / error(counts) ** 2 for counts, _ in (FIRST, SECOND)]
     lead, precision = (W[0] * 0.5 + W[1] * 1.0) / sum(W), sum(W)
@@ -889,7 +888,7 @@ def test_who_was_ruled_out_when_and_how_clearly() -> None:
 def test_ties_are_within_epsilon_on_both_sides(behind_by: float, why: str) -> None:
     problem = pw.Problem(np.eye(2), sigma=SIGMA, item_names=["A", "B"])
     data = told([10**7, 10**7], [1.0 + behind_by, 1.0])
-    now = numbers(problem, pw.BestItem(DELTA, EPSILON), [data], [Standing(np.array([0, 1]), 0, 1.0)], answer=0)
+    now = numbers(problem, pw.BestItem(DELTA, EPSILON), [data], [Standing(np.array([0, 1]), (0,), 1.0)], answer=(0,))
     assert (now.items[1].state, now.items[1].why) == ("tied", why)
     assert now.items[0].why == "nothing left can be more than 0.3 better"
     assert now.sentence.startswith("A is within 0.3 of the best, with confidence 93 %")
@@ -897,8 +896,8 @@ def test_ties_are_within_epsilon_on_both_sides(behind_by: float, why: str) -> No
 
 def test_noise_without_a_bound_leaves_only_what_needs_none() -> None:
     problem = pw.Problem(np.eye(2), sigma="unknown")
-    rounds, standings = [told(*FIRST)], [Standing(np.array([0, 1]), 0, None)]
-    leader, rival = numbers(problem, pw.BestItem(DELTA), rounds, standings, noise=math.inf).items
+    rounds, standings = [told(*FIRST)], [Standing(np.array([0, 1]), (0,), None)]
+    leader, rival = numbers(problem, pw.BestItem(DELTA), rounds, standings).items
     assert (leader.behind, leader.least, leader.most) == (0.0, 0.0, 0.0)
     assert (rival.least, rival.most, rival.high) == (-math.inf, math.inf, math.inf)
 

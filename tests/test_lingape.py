@@ -12,7 +12,7 @@ from probewise.algorithms.lingape import LinGapE
 from probewise.algorithms.lingape.shares import shares, spanner
 from probewise.confidence import LogLog, SelfNormalised, StarUnion, TrackAndStop
 from probewise.design.criterion import explicit, largest_variance
-from probewise.goal import BestItem
+from probewise.goals import BestItem
 from probewise.measurements import Measurements
 from probewise.problem import Problem
 from probewise.run import loop

@@ -11,7 +11,7 @@ from probewise.adequacy import check_adequacy
 from probewise.algorithms.base import Standing
 from probewise.campaign import Campaign, Memory
 from probewise.campaign.findings.appraisal import appraised, finished, scrutinised
-from probewise.campaign.findings.numbers import SCALE, Finished, Numbers, lead_by_round, noise_scale, numbers
+from probewise.campaign.findings.numbers import SCALE, Finished, Numbers, lead_by_round, numbers
 from probewise.confidence import mixture_width, noise_bound
 from probewise.measurements import Measurements
 from probewise.numerals import with_width
@@ -28,7 +28,7 @@ def measured(rng: np.random.Generator, counts: object, sigma: float = 1.0) -> Me
 
 
 def standing(*left: int, leader: int | None = 0) -> Standing:
-    return Standing(np.array(left), leader, 0.5)
+    return Standing(np.array(left), () if leader is None else (leader,), 0.5)
 
 
 def test_the_width_is_where_the_two_sided_mixture_is_one_over_alpha() -> None:
@@ -140,7 +140,7 @@ def test_ties_within_epsilon_are_named() -> None:
     assert "0.3" in tied.why
     assert "is within 0.3 of the best, with confidence 95 %" in now.sentence
     rng = np.random.default_rng(3)
-    sure = numbers(PROBLEM, pw.BestItem(epsilon=0.5), [measured(rng, [2000] * 3)], [standing(0, 1)], answer=0)
+    sure = numbers(PROBLEM, pw.BestItem(epsilon=0.5), [measured(rng, [2000] * 3)], [standing(0, 1)], answer=(0,))
     assert sure.items[1].why == "within 0.5 of A"
 
 
@@ -156,7 +156,7 @@ def test_before_a_decision_the_leader_leads() -> None:
     assert "leads: it is estimated" in now.sentence
     assert "1 of 4 items are ruled out" in now.sentence
     lone = pw.Problem(PROBES, ITEMS[:1], item_names=["A"])
-    assert numbers(lone, pw.BestItem(), [], [], answer=0).sentence == "A is the only item."
+    assert numbers(lone, pw.BestItem(), [], [], answer=(0,)).sentence == "A is the only item."
 
 
 @pytest.mark.parametrize(
@@ -214,14 +214,15 @@ def test_intervals_for_noise_of_unknown_scale_follow_the_noise() -> None:
     moved = [Measurements(b.count, 1000.0 * b.mean, 1e6 * b.scatter) for b in batches]
     sure = numbers(PROBLEM, goal, batches, left)
     rounds = [Finished.each(unknown, data, unknown.sigma) for data in (batches, moved)]
-    noise = [noise_scale(goal, part.pool) for part in rounds]
-    one = numbers(unknown, goal, batches, left, rounds=rounds[0], noise=noise[0])
-    other = numbers(unknown, goal, moved, left, rounds=rounds[1], noise=noise[1])
+    noise = [unknown.outcome.bound(part.pool.pure_error, goal.delta) for part in rounds]
+    one = numbers(unknown, goal, batches, left, rounds=rounds[0])
+    other = numbers(unknown, goal, moved, left, rounds=rounds[1])
     assert 1.0 < noise[0] < 2.0
     for item, first, second in zip(sure.items, one.items, other.items, strict=True):
         assert second.high == pytest.approx(1000.0 * first.high)
         assert 1.0 < (first.high - first.low) / (item.high - item.low) < 2.1
-    assert all(math.isinf(item.high) for item in numbers(unknown, goal, batches, left, noise=math.inf).items)
+    single = [measured(rng, [1, 1, 1]) for _ in range(3)]
+    assert all(math.isinf(item.high) for item in numbers(unknown, goal, single, left).items)
     values, widths = lead_by_round(unknown, goal, rounds[0].pool, (0, 2))
     assert (values[-1], widths[-1]) == pytest.approx((one.items[2].behind, one.items[2].most - one.items[2].behind))
 
@@ -254,7 +255,7 @@ def test_a_campaign_is_checked_at_the_noise_that_is_known_of_it(
     known: bool, replicates: int, scale: Callable[[float, int], float] | None
 ) -> None:
     """The outcomes drift and are not linear; each probe has a noise of its own."""
-    problem, goal = pw.Problem(PROBES, ITEMS, sigma=SIGMA, sigma_known=known), pw.BestItem(delta=0.3)
+    problem, goal = pw.Problem(PROBES, ITEMS, outcome=pw.Gaussian(SIGMA, unknown=not known)), pw.BestItem(delta=0.3)
     lab, rng, rounds = Campaign.create(Memory(), problem, goal, seed=1), np.random.default_rng(3), []
     for drift in (0.0, 0.1):
         probes = np.repeat([0, 1, 2], [replicates, 1, 1])

@@ -15,6 +15,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from probewise.errors import InvalidProblem
+from probewise.goals import BestItem
 from probewise.problem import Problem
 from probewise.tables import read_table
 
@@ -104,6 +105,13 @@ def test_array_items_take_the_names_of_framed_probes():
     assert Problem(EYE, pl.DataFrame(ITEMS)).feature_names == ("y", "x")
 
 
+def posed(*arguments, **options):
+    """A problem in which the best item is asked for."""
+    problem = Problem(*arguments, **options)
+    BestItem().check(problem)
+    return problem
+
+
 EYE = np.eye(2)
 NAN, INF = np.nan, np.inf
 
@@ -153,7 +161,7 @@ NAN, INF = np.nan, np.inf
 )
 def test_bad_arrays_get_one_sentence(arguments, options, match):
     with pytest.raises(InvalidProblem, match=match):
-        Problem(*arguments, **options)
+        posed(*arguments, **options)
 
 
 @pytest.mark.parametrize("frame", FRAMES)
@@ -208,13 +216,13 @@ def test_a_feature_without_probe_is_named():
         match="no combination of probes compares items 'd', 'e' with item 'a': 'h' is 0 in every probe; "
         "add probes in which these features vary freely, or leave these items out",
     ):
-        Problem([[1, 0, 0], [0, 1, 0]], items, item_names=list("abcde"), feature_names=list("fgh"))
+        posed([[1, 0, 0], [0, 1, 0]], items, item_names=list("abcde"), feature_names=list("fgh"))
 
 
 def test_features_that_the_probes_tie_together_are_named():
     items = [[1, 1, 0], [2, 2, 0], [0, 1, 0], [0, 0, 1]]
     with pytest.raises(InvalidProblem, match="items '2' with item '0': the probes do not separate 'x0', 'x1'; add"):
-        Problem([[1, 1, 0], [0, 0, 1]], items)
+        posed([[1, 1, 0], [0, 0, 1]], items)
 
 
 def test_only_features_to_blame_are_named() -> None:
@@ -224,19 +232,19 @@ def test_only_features_to_blame_are_named() -> None:
     probes = [[float(level in compound) for level in levels] for compound in made]
     items = [[float(level in compound) for level in levels] for compound in [("u", "a"), ("v", "b"), ("u", "c")]]
     with pytest.raises(InvalidProblem, match="items '2' with item '0': the probes do not separate 'z', 'c'; add"):
-        Problem(probes, items, feature_names=levels)
+        posed(probes, items, feature_names=levels)
 
 
 def test_the_odd_item_is_blamed_even_if_it_is_the_smallest():
     items = [[0.1, 0, 0], [1, 0, 1], [2, 0, 1], [0, 1, 1]]
     with pytest.raises(InvalidProblem, match="compares items '0' with item '1': 'x2' is 0 in every probe"):
-        Problem([[1, 0, 0], [0, 1, 0]], items)
+        posed([[1, 0, 0], [0, 1, 0]], items)
 
 
 def test_many_unidentifiable_items_are_counted():
     items = np.column_stack([np.zeros(9), np.r_[0, 0, np.arange(1.0, 8)], np.r_[np.arange(1.0, 3), np.zeros(7)]])
     with pytest.raises(InvalidProblem, match="items '2', '3', '4', '5', '6' and 2 more with item '0'"):
-        Problem([[0, 0, 1]], items)
+        posed([[0, 0, 1]], items)
 
 
 def test_only_differences_have_to_be_measurable():
@@ -248,14 +256,14 @@ def test_only_differences_have_to_be_measurable():
 
 def test_a_near_tie_outside_the_span_is_seen():
     with pytest.raises(InvalidProblem, match="items '2' with item '0'"):
-        Problem([[1, 1]], [[0, 0], [1, 1], [1 + 1e-12, 1 - 1e-12]])
+        posed([[1, 1]], [[0, 0], [1, 1], [1 + 1e-12, 1 - 1e-12]])
 
 
 def test_large_items_and_large_shared_features_do_not_hide_small_differences():
     with pytest.raises(InvalidProblem, match="items '2' with item '0'"):
-        Problem([[1, 1]], [[1e12, 1e12], [0, 0], [1e-4, -1e-4]])
+        posed([[1, 1]], [[1e12, 1e12], [0, 0], [1e-4, -1e-4]])
     with pytest.raises(InvalidProblem, match="the probes do not separate 'x0', 'x1'"):
-        Problem([[1, 1, 1], [0, 0, 1]], [[0, 0, 1e13], [1e-3, -1e-3, 1e13]])
+        posed([[1, 1, 1], [0, 0, 1]], [[0, 0, 1e13], [1e-3, -1e-3, 1e13]])
 
 
 U = 2.0**-33
@@ -264,11 +272,11 @@ LARGE = [[2.0**20, 2.0**20], [2.0**20 + 1 + 4 * U, 2.0**20 + 1 - 4 * U]]
 
 def test_a_difference_is_not_hidden_by_the_rounding_of_its_items():
     with pytest.raises(InvalidProblem, match="items '1' with item '0': the probes do not separate 'x0', 'x1'"):
-        Problem([[1, 1]], LARGE)
+        posed([[1, 1]], LARGE)
     with pytest.raises(InvalidProblem, match="items '1', '2' differ by so little that what no combination of probes "):
-        Problem([[1, 1]], [[1, 1], *LARGE])
-    assert Problem([[1, 1]], [[1, 1], *np.round(LARGE)]).n_items == 3
-    assert Problem([[1, 1], [1, -1]], LARGE).n_items == 2
+        posed([[1, 1]], [[1, 1], *LARGE])
+    assert posed([[1, 1]], [[1, 1], *np.round(LARGE)]).n_items == 3
+    assert posed([[1, 1], [1, -1]], LARGE).n_items == 2
 
 
 def test_rounding_far_below_a_difference_is_forgiven():
@@ -276,17 +284,17 @@ def test_rounding_far_below_a_difference_is_forgiven():
     blends = [[1.0, a / 100, b / 100, 1 - a / 100 - b / 100] for a in range(101) for b in range(101 - a)]
     assert len({sum(row[1:]) for row in blends}) > 1
     corners = [row for row in blends if 1.0 in row[1:]] + [[1, 0.2, 0.3, 0.5]]
-    assert Problem(corners, blends).coordinates.rank == 3
+    assert posed(corners, blends).coordinates.rank == 3
     twin = [1.0, 0.2 + 1e-15, 0.3, 0.5]
     with pytest.raises(InvalidProblem, match="keep one of these items, or, if their features were rounded, give"):
-        Problem(corners, [*blends, twin])
+        posed(corners, [*blends, twin])
 
 
 @pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
 def test_the_unit_of_a_feature_without_probe_does_not_matter(unit):
     with pytest.raises(InvalidProblem, match="'x1' is 0 in every probe"):
-        Problem([[1, 0]], [[1e6, unit], [2e6, 2 * unit], [0, unit]])
-    assert Problem([[1, 0]], [[1e6, 0.3 * unit], [2e6, (0.1 + 0.2) * unit]]).n_items == 2
+        posed([[1, 0]], [[1e6, unit], [2e6, 2 * unit], [0, unit]])
+    assert posed([[1, 0]], [[1e6, 0.3 * unit], [2e6, (0.1 + 0.2) * unit]]).n_items == 2
 
 
 def test_nearly_parallel_probes_measure_themselves():
@@ -328,12 +336,12 @@ def test_scales_and_noise_do_not_change_what_is_identifiable(seed, scaled, noisy
     assume(np.linalg.matrix_rank(probes) > 0)
     scale = 10 ** rng.uniform(-6, 6, probes.shape[1]) if scaled else 1.0
     sigma = 10 ** rng.uniform(-2, 2, len(probes)) if noisy else 1.0
-    problem = Problem(probes * scale, items * scale, sigma=sigma)
-    assert problem.coordinates.rank == Problem(probes, items).coordinates.rank
+    problem = posed(probes * scale, items * scale, sigma=sigma)
+    assert problem.coordinates.rank == posed(probes, items).coordinates.rank
     moved = items.copy()
     moved[rng.integers(len(items))] += 1e-6 * normal
     with pytest.raises(InvalidProblem, match="no combination of probes compares items"):
-        Problem(probes * scale, moved * scale, sigma=sigma)
+        posed(probes * scale, moved * scale, sigma=sigma)
 
 
 @settings(deadline=None, max_examples=60)

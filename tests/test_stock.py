@@ -32,10 +32,10 @@ def test_bad_stock(stock, message):
 
 def test_sigma_may_be_unknown():
     problem = pw.Problem(np.eye(2), sigma="unknown")
-    assert not problem.sigma_known
+    assert not problem.outcome.known
     np.testing.assert_array_equal(problem.sigma, 1.0)
-    assert not dataclasses.replace(problem, stock=[3, 4]).sigma_known
-    assert pw.Problem(np.eye(2)).sigma_known
+    assert not dataclasses.replace(problem, stock=[3, 4]).outcome.known
+    assert pw.Problem(np.eye(2)).outcome.known
     with pytest.raises(pw.InvalidProblem, match="sigma must hold numbers only"):
         pw.Problem(np.eye(2), sigma="unknwn")
 

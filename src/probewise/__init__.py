@@ -9,10 +9,17 @@ __version__ = "0.1.0"
 
 _WHERE = {
     "Problem": "problem",
-    "BestItem": "goal",
     "Model": "model",
     "Role": "model",
     "space": "model.space",
+    "GOALS": "goals",
+    "Goal": "goals",
+    "Answer": "goals",
+    "Claims": "goals",
+    "BestItem": "goals",
+    "OUTCOMES": "outcomes",
+    "Law": "outcomes",
+    "Gaussian": "outcomes",
     "pairs": "design",
     "star": "design",
     "points": "design",
@@ -37,6 +44,8 @@ _WHERE = {
     "ALGORITHMS": "algorithms",
     "Algorithm": "algorithms",
     "Forecast": "algorithms",
+    "Standing": "algorithms",
+    "Batched": "algorithms",
     "ALBA": "algorithms",
     "ExploreVerify": "algorithms",
     "LinGapE": "algorithms",
@@ -98,12 +107,14 @@ if TYPE_CHECKING:
     from probewise.algorithms import ALBA as ALBA
     from probewise.algorithms import ALGORITHMS as ALGORITHMS
     from probewise.algorithms import Algorithm as Algorithm
+    from probewise.algorithms import Batched as Batched
     from probewise.algorithms import ExploreVerify as ExploreVerify
     from probewise.algorithms import Forecast as Forecast
     from probewise.algorithms import GStatic as GStatic
     from probewise.algorithms import LinGapE as LinGapE
     from probewise.algorithms import Rage as Rage
     from probewise.algorithms import Sage as Sage
+    from probewise.algorithms import Standing as Standing
     from probewise.algorithms import Uniform as Uniform
     from probewise.algorithms import XYAdaptive as XYAdaptive
     from probewise.algorithms import XYOracle as XYOracle
@@ -138,11 +149,18 @@ if TYPE_CHECKING:
     from probewise.estimate import Pooled as Pooled
     from probewise.estimate import least_squares as least_squares
     from probewise.estimate import ridge as ridge
-    from probewise.goal import BestItem as BestItem
+    from probewise.goals import GOALS as GOALS
+    from probewise.goals import Answer as Answer
+    from probewise.goals import BestItem as BestItem
+    from probewise.goals import Claims as Claims
+    from probewise.goals import Goal as Goal
     from probewise.measurements import Measurements as Measurements
     from probewise.model import Model as Model
     from probewise.model import Role as Role
     from probewise.model.space import space as space
+    from probewise.outcomes import OUTCOMES as OUTCOMES
+    from probewise.outcomes import Gaussian as Gaussian
+    from probewise.outcomes import Law as Law
     from probewise.problem import Problem as Problem
     from probewise.result import Result as Result
     from probewise.rounding import Allocation as Allocation

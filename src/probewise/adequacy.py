@@ -18,7 +18,7 @@ from scipy.special import chdtrc, fdtrc, logsumexp
 from probewise.coordinates import Array
 from probewise.errors import InvalidMeasurements
 from probewise.estimate import Estimate, least_squares
-from probewise.goal import BestItem
+from probewise.goals import Goal
 from probewise.measurements import Measurements, SumOfSquares, per_probe
 from probewise.problem import Problem
 
@@ -123,7 +123,7 @@ class Adequacy:
 
 def check_adequacy(
     problem: Problem,
-    goal: BestItem,
+    goal: Goal,
     rounds: Sequence[Measurements],
     *,
     sigma: ArrayLike | None = None,
@@ -186,7 +186,7 @@ class _Sums:
         return cls(count, mean, sigma, pooled, estimate, within, between, bounded)
 
 
-def _noise(sums: _Sums, goal: BestItem, *, stated: bool) -> Check:
+def _noise(sums: _Sums, goal: Goal, *, stated: bool) -> Check:
     """Within rounds: is the scatter of replicates no larger than σ says?"""
     ask, within = "Is the noise as small as was stated?", sums.within
     if not stated or not within.degrees:
@@ -206,7 +206,7 @@ def _noise(sums: _Sums, goal: BestItem, *, stated: bool) -> Check:
     return Check("noise", ask, verdict, found, advice, *numbers)
 
 
-def _drift(sums: _Sums, goal: BestItem) -> Check:
+def _drift(sums: _Sums, goal: Goal) -> Check:
     """Between rounds: does a probe have the same mean in all of them?"""
     ask, between, within = "Does a probe read the same in every round?", sums.between, sums.within
     if not between.degrees or not (sums.bounded or within.value):
@@ -355,7 +355,7 @@ class _Risk:
     """Standard deviation of what the misfit adds to that lead."""
 
     @classmethod
-    def of(cls, problem: Problem, goal: BestItem, sums: _Sums, misfit: float, leader: int | None) -> _Risk:
+    def of(cls, problem: Problem, goal: Goal, sums: _Sums, misfit: float, leader: int | None) -> _Risk:
         """Item z truly has z'θ + f_z, probe i has x_i'θ + f_i, all f uncorrelated of size ``misfit``.
 
         Least squares with weights w gives y'θ̂ = Σ a_i m_i, a_i = w_i x_i'V⁻¹y, for y = z - z'; so the lead is off by

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import is_dataclass
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, TypeVar
 
 from probewise.errors import InvalidExtension
+
+T = TypeVar("T")
 
 
 def extensions(group: str) -> list[str]:
@@ -25,6 +29,23 @@ def extension(group: str, name: str) -> Any | None:
         except Exception as error:
             raise fault(group, name, f"it cannot be loaded ({type(error).__name__}: {error})") from error
     return None
+
+
+def found_class(registry: Mapping[str, type[T]], group: str, name: str, base: type[T]) -> type[T] | None:
+    """The class of that name, of the registry or of another package; None if there is none."""
+    if name in registry:
+        return registry[name]
+    own = extension(group, name)
+    if own is None:
+        return None
+    fits = isinstance(own, type) and issubclass(own, base) and is_dataclass(own)
+    if not fits:
+        raise fault(group, name, f"it must be a dataclass derived from {base.__name__}, got {own!r:.80}")
+    called = getattr(own, "name", None)
+    if called != name:
+        raise fault(group, name, f"its class calls itself {called!r:.80}, and the names must agree")
+    found: type[T] = own
+    return found
 
 
 def fault(group: str, name: str, what: str) -> InvalidExtension:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 
 def plural(count: int, noun: str) -> str:
@@ -32,3 +33,8 @@ def with_width(value: float, width: float) -> str:
         unit = 10.0**-places
         return f"{round(value / unit) * unit:,.0f} ± {round(width / unit) * unit:,.0f}"
     return f"{value:,.{places}f} ± {width:,.{places}f}" if places < 8 else f"{value:.3g} ± {width:.2g}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Some names in one phrase: A, B and C."""
+    return "".join(names) if len(names) <= 1 else f"{', '.join(names[:-1])} and {names[-1]}"

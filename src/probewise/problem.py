@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from operator import itemgetter
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from probewise.arithmetic import rank_and_members
-from probewise.coordinates import FORGIVEN, Array, Coordinates, coordinates, unscaled
+from probewise.coordinates import Array, Coordinates, coordinates
 from probewise.errors import InvalidProblem
 from probewise.model import Model, Use, build
+from probewise.outcomes import Gaussian, Law
 from probewise.tables import Labelled, Table, TableLike, duplicated, labelled, named, numeric, table_of
 
 _LARGEST = 1e150
@@ -27,17 +25,15 @@ class Problem:
     """Find the item z with the largest z'θ from noisy measurements of x'θ (section 2 of the paper).
 
     Probes and items are array-likes or data frames with one row each; without ``items``, the items are the
-    probes. Only differences of items have to lie in the span of the probes.
+    probes. What else must fit together depends on the question: see ``Goal.check``.
     """
 
     probes: Array
     """(n, d): the features of what can be measured; read-only, as all arrays here."""
     items: Array
     """(m, d): the features of what may be recommended."""
-    sigma: Array
-    """(n,): the sub-Gaussian scale of the noise of each probe, positive."""
-    sigma_known: bool
-    """False after ``sigma="unknown"``: ``sigma`` is then in units of one unknown scale, and 1 if not given."""
+    outcome: Law
+    """What is known of the law of an outcome, beyond its mean x'θ."""
     cost: Array
     """(n,): the cost of one measurement of each probe, positive."""
     stock: Array
@@ -58,8 +54,8 @@ class Problem:
         probes: TableLike,
         items: TableLike = None,
         *,
-        sigma: ArrayLike | Literal["unknown"] = 1.0,
-        sigma_known: bool = True,
+        sigma: ArrayLike | Literal["unknown"] | None = None,
+        outcome: Law | None = None,
         cost: ArrayLike | None = None,
         stock: Sequence[int | None] | ArrayLike | None = None,
         probe_names: Iterable[object] | None = None,
@@ -81,13 +77,10 @@ class Problem:
         feature_names = _names(feature_names, features or [f"x{j}" for j in range(d)], d, "feature")
         _check_finite(X, "probe", probe_names, feature_names)
         _check_finite(Z, "item", item_names, feature_names)
-        if isinstance(sigma, str) and sigma == "unknown":
-            sigma, sigma_known = 1.0, False
         fields = {
             "probes": _frozen(X),
             "items": _frozen(Z),
-            "sigma": _frozen(_per_probe(sigma, probe_names, "sigma")),
-            "sigma_known": bool(sigma_known),
+            "outcome": _law(sigma, outcome),
             "cost": _frozen(_per_probe(1.0 if cost is None else cost, probe_names, "cost")),
             "stock": _frozen(_stock(stock, probe_names)),
             "probe_names": probe_names,
@@ -99,8 +92,6 @@ class Problem:
         for name, value in fields.items():
             object.__setattr__(self, name, value)
         _check_size(self)
-        _check_distinct(self)
-        _check_identifiable(self)
 
     @classmethod
     def from_tables(
@@ -110,7 +101,8 @@ class Problem:
         *,
         model: str | Model = "main",
         id_column: str | None = None,
-        sigma: ArrayLike | Literal["unknown"] = 1.0,
+        sigma: ArrayLike | Literal["unknown"] | None = None,
+        outcome: Law | None = None,
         sigma_column: str | None = None,
         cost_column: str | None = None,
         stock_column: str | None = None,
@@ -126,7 +118,7 @@ class Problem:
         """
         first = table_of(probes, "probes")
         second = first if items is None else table_of(items, "items")
-        if sigma_column is not None and not (np.isscalar(sigma) and sigma == 1.0):
+        if sigma_column is not None and sigma is not None:
             raise InvalidProblem("give sigma or sigma_column, not both.")
         uses: dict[str | None, Use] = {sigma_column: "noise", cost_column: "cost", stock_column: "stock"}
         said = {name: use for name, use in uses.items() if name is not None}
@@ -139,6 +131,7 @@ class Problem:
             X.values,
             Z.values,
             sigma=sigma if sigma_column is None else first.numbers(sigma_column),
+            outcome=outcome,
             cost=None if cost_column is None else first.numbers(cost_column),
             stock=None if stock_column is None else first.counts(stock_column),
             probe_names=X.rows,
@@ -168,6 +161,11 @@ class Problem:
         return len(self.feature_names)
 
     @cached_property
+    def sigma(self) -> Array:
+        """(n,): the sub-Gaussian scale of the noise of each probe, positive; see ``Law``."""
+        return _frozen(self.outcome.scale(self.probe_names))
+
+    @cached_property
     def scaled_probes(self) -> Array:
         """(n, d): the probes in units of their noise, so that every measurement has scale 1."""
         return _frozen(self.probes / self.sigma[:, None])
@@ -176,6 +174,21 @@ class Problem:
     def coordinates(self) -> Coordinates:
         """Coordinates of the span of the probes, from the scaled probes."""
         return coordinates(self.scaled_probes)
+
+
+def _law(sigma: ArrayLike | Literal["unknown"] | None, outcome: Law | None) -> Law:
+    """The law that is given, or the one for which sigma is short."""
+    if outcome is None:
+        return Gaussian(unknown=True) if isinstance(sigma, str) and sigma == "unknown" else Gaussian(_given(sigma))
+    if sigma is not None:
+        raise InvalidProblem("sigma is short for outcome=Gaussian(sigma), so that only one of them can be given.")
+    if not isinstance(outcome, Law):
+        raise InvalidProblem(f"outcome is an object such as Gaussian(2.5), got {outcome!r:.80}.")
+    return outcome
+
+
+def _given(sigma: ArrayLike | None) -> ArrayLike:
+    return 1.0 if sigma is None else numeric(sigma, "sigma")
 
 
 def _frozen(array: Array) -> Array:
@@ -274,104 +287,3 @@ def _stock(given: Sequence[int | None] | ArrayLike | None, names: tuple[str, ...
         row = int(np.argmin(good))
         raise InvalidProblem(f"stock must be whole numbers of at least 0, got {values[row]} for probe '{names[row]}'.")
     return values
-
-
-def _check_distinct(problem: Problem) -> None:
-    """No two items may have equal features: neither could ever be shown to be better."""
-    rows: dict[bytes, int] = {}
-    for row, item in enumerate(problem.items + 0.0):  # -0.0 becomes 0.0, so equal rows have equal bytes
-        twin = rows.setdefault(item.tobytes(), row)
-        if twin != row:
-            names = named((problem.item_names[twin], problem.item_names[row]))
-            if told := _told_apart(problem, twin, row):
-                raise InvalidProblem(
-                    f"items {names} differ in {named(told)} only, which makes no difference in the model, so neither "
-                    "can be the better one; add it to the model, or keep one of them."
-                )
-            raise InvalidProblem(f"items {names} are identical, so neither can be the better one; keep one of them.")
-
-
-def _told_apart(problem: Problem, one: int, other: int) -> list[str]:
-    """Columns of the table of items in which two of them differ, but for their names."""
-    if problem.tables is None or problem.model is None:
-        return []
-    uses = {role.column: role.role for role in problem.model.roles}
-    columns = [name for name in problem.tables[1].header if uses.get(name) != "name"]
-    cells = ((name, problem.tables[1].texts(name)) for name in columns)
-    return [name for name, texts in cells if texts[one] != texts[other]]
-
-
-def _check_identifiable(problem: Problem) -> None:
-    """Every difference of items must lie in the span of the probes."""
-    if problem.n_items == 1 or problem.coordinates.rank == problem.dimension:
-        return
-    if problem.coordinates.rank == 0:
-        raise InvalidProblem("every probe is zero, so no two items can be compared; add a probe that is not zero.")
-    span = unscaled(problem.coordinates, problem.probes)
-    lost = _lost(problem, span)
-    size = np.abs(lost).max(axis=0)
-    lacking = size > 0
-    if not lacking.any():
-        _check_near_ties(problem, span)
-        return
-    # Items with equal lost parts can be compared with each other: advise to keep the largest such group.
-    patterns = [row.tobytes() for row in np.round(lost[:, lacking] / size[lacking], 6) + 0.0]
-    largest = max(Counter(patterns).items(), key=itemgetter(1))[0]
-    kept = np.array([pattern == largest for pattern in patterns])
-    # A projection spreads over features that are not to blame, such as all levels of a factor: name the large parts.
-    lacking &= (size > 0.5 * size.max()) | ~problem.coordinates.seen
-    names = np.array(problem.item_names, dtype=object)
-    raise InvalidProblem(
-        f"no combination of probes compares items {named(names[~kept])} with item '{names[kept][0]}': "
-        f"{_missing_probes(problem, lacking)}, or leave these items out."
-    )
-
-
-def _missing_probes(problem: Problem, lacking: NDArray[np.bool_]) -> str:
-    """Which features lack a probe, and which probe to add."""
-    names = np.array(problem.feature_names, dtype=object)
-    zero = ~problem.probes.any(axis=0)
-    faults = []
-    if (lacking & zero).any():
-        faults.append(f"{named(names[lacking & zero])} is 0 in every probe")
-    if (lacking & ~zero).any():
-        faults.append(f"the probes do not separate {named(names[lacking & ~zero])}")
-    return f"{' and '.join(faults)}; add probes in which these features vary freely"
-
-
-def _lost(problem: Problem, span: Coordinates) -> Array:
-    """(m, d): the part of each item, less the smallest, that no probes measure; 0 if it is rounding."""
-    size = np.linalg.norm((problem.items / span.scale)[:, span.seen], axis=1)
-    reference = problem.items[int(np.argmin(size))]
-    return span.lost(problem.items - reference, np.abs(problem.items) + np.abs(reference), most=_MARGIN * FORGIVEN)
-
-
-_MARGIN = 0.25
-"""Share of what is forgiven later on: a comparison that passes here passes wherever it is made."""
-_NEIGHBOURS = 8
-
-
-def _check_near_ties(problem: Problem, span: Coordinates) -> None:
-    """Refuse items so close to each other that rounding of their features is no small part of their difference.
-
-    The test against the smallest item forgives in proportion to the distance from it, which may be far.
-    """
-    items = problem.items
-    if rank_and_members(problem.probes, items, items[:1])[1].all():
-        return
-    from scipy.spatial import KDTree  # seldom needed, and slow to load
-
-    places = (items / span.scale)[:, span.seen]
-    near = KDTree(places).query(places, k=min(_NEIGHBOURS, problem.n_items))[1]
-    first, second = np.repeat(np.arange(problem.n_items), near.shape[1]), near.ravel()
-    first, second = first[first != second], second[first != second]
-    lost = span.lost(
-        items[first] - items[second], np.abs(items[first]) + np.abs(items[second]), most=_MARGIN * FORGIVEN
-    )
-    if (bad := np.flatnonzero(lost.any(axis=1))).size:
-        pair = sorted({int(first[bad[0]]), int(second[bad[0]])})
-        raise InvalidProblem(
-            f"items {named([problem.item_names[i] for i in pair])} differ by so little that what no combination of "
-            f"probes measures is no small part of it: {_missing_probes(problem, lost[bad[0]] != 0)}, keep one of "
-            "these items, or, if their features were rounded, give the features with more digits."
-        )

@@ -25,10 +25,10 @@ class Round:
 class Result:
     """The item found, what it cost, and every round on the way."""
 
-    item: int | None
-    """Number of the item recommended; None if the budget ended first."""
-    item_name: str | None
-    """Its name."""
+    items: tuple[int, ...] | None
+    """Numbers of the items that answer the question; None if the budget ended first."""
+    item_names: tuple[str, ...]
+    """Their names."""
     measurements: int
     """Measurements taken."""
     cost: float
@@ -42,6 +42,17 @@ class Result:
     history: tuple[Round, ...]
     """Every round, in order; enough to replay the run."""
 
+    @property
+    def item(self) -> int | None:
+        """Number of the first of these items; None if there is none."""
+        return self.items[0] if self.items else None
+
+    @property
+    def item_name(self) -> str | None:
+        """Its name."""
+        return self.item_names[0] if self.item_names else None
+
     def __repr__(self) -> str:
-        found = f"item {self.item_name!r}" if self.item is not None else "no item"
+        names = ", ".join(map(repr, self.item_names))
+        found = f"item{'s' * (len(self.item_names) > 1)} {names}" if names else "no item"
         return f"Result({self.status}: {found}, {self.measurements:,} measurements in {self.rounds} rounds)"

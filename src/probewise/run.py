@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from probewise.algorithms import Algorithm, Sage
+from probewise.algorithms import ALGORITHMS, Algorithm, Sage
 from probewise.algorithms.base import Standing
 from probewise.coordinates import Counts
 from probewise.design import remembering
 from probewise.errors import InvalidAlgorithm, InvalidGoal, InvalidMeasurements
 from probewise.estimate import least_squares
-from probewise.goal import BestItem
+from probewise.goals import Answer, BestItem, Goal
 from probewise.measurements import Measurements
 from probewise.problem import Problem
 from probewise.result import Result, Round
@@ -36,13 +36,13 @@ class Progress:
     """Their cost."""
     standing: Standing
     """Items left, leader, and how far it is to the answer."""
-    answer: int | None
-    """The item found, or None."""
+    answer: Answer | None
+    """The items found, or None while undecided."""
 
 
 def identify(
     problem: Problem,
-    goal: BestItem | None = None,
+    goal: Goal | None = None,
     *,
     measure: Callable[[NDArray[np.int64]], ArrayLike],
     algorithm: Algorithm[Any] | None = None,
@@ -66,9 +66,16 @@ def identify(
             raise InvalidMeasurements(
                 f"measure must return one outcome per index, asked for {indices.size}, got shape {outcomes.shape}."
             )
-        return Measurements.from_outcomes(problem.n_probes, indices, outcomes)
+        found = Measurements.from_outcomes(problem.n_probes, indices, outcomes)
+        if not (possible := law.possible(outcomes)).all():
+            at = int(np.argmin(possible))
+            raise InvalidMeasurements(
+                f"outcomes follow the law '{law.name}', each {law.expected}, but measure returned {outcomes[at]:g} for "
+                f"probe '{problem.probe_names[indices[at]]}'."
+            )
+        return found
 
-    entropy = np.random.SeedSequence(seed).entropy
+    law, entropy = problem.outcome, np.random.SeedSequence(seed).entropy
     with remembering():
         return loop(
             problem,
@@ -87,7 +94,7 @@ FOREVER = 2**45
 
 def loop(
     problem: Problem,
-    goal: BestItem,
+    goal: Goal,
     algorithm: Algorithm[Any],
     *,
     observe: Observe,
@@ -120,18 +127,22 @@ def loop(
             cost = data.cost(problem.cost)
             standing = algorithm.standing(problem, goal, state)
             progress(Progress(rounds, data.n, cost, standing, algorithm.answer(problem, goal, state)))
-    name = None if answer is None else problem.item_names[answer]
     theta = least_squares(problem.probes, data, sigma=problem.sigma).theta
-    return Result(answer, name, data.n, data.cost(problem.cost), rounds, status, theta, tuple(history))
+    names = tuple(problem.item_names[i] for i in answer or ())
+    return Result(answer, names, data.n, data.cost(problem.cost), rounds, status, theta, tuple(history))
 
 
-def check(problem: Problem, goal: BestItem, algorithm: Algorithm[Any]) -> None:
+def check(problem: Problem, goal: Goal, algorithm: Algorithm[Any]) -> None:
     """Refuse what is no goal or no algorithm, and an algorithm that needs more than the problem gives."""
-    if not isinstance(goal, BestItem):
+    if not isinstance(goal, Goal):
         raise InvalidGoal(f"a goal is an object such as BestItem(delta=0.05), got {goal!r}.")
     if not isinstance(algorithm, Algorithm):
         raise InvalidAlgorithm(f"an algorithm is an object such as Rage(), got {algorithm!r}; ALGORITHMS has them all.")
-    if not problem.sigma_known and not algorithm.learns_sigma:
+    if not isinstance(goal, algorithm.goals):
+        able = ", ".join(sorted(name for name, kind in ALGORITHMS.items() if issubclass(type(goal), kind.goals)))
+        raise InvalidAlgorithm(f"{algorithm.name} cannot answer the question '{goal.name}'; {able or 'none'} can.")
+    goal.check(problem)
+    if not problem.outcome.known and not algorithm.learns_sigma:
         raise InvalidAlgorithm(
             f"{algorithm.name} must know sigma, the noise of a measurement, and this problem leaves it unknown; "
             "give an upper bound on it or choose Sage."

@@ -16,6 +16,7 @@ from scipy.optimize import linprog
 from probewise.coordinates import Array, coordinates
 from probewise.design import Design, Directions, Pairs, explicit, optimal_design, pairs, star
 from probewise.errors import InvalidDesign, InvalidGoal, InvalidProblem, NotIdentifiable
+from probewise.goals import Answer, BestItem, Goal
 from probewise.problem import Problem
 
 
@@ -24,11 +25,18 @@ class Hardness:
     """The least effort that any method needs on one instance, and the design that an oracle would use."""
 
     design: Design
-    """The weights that minimise max over z of ‖z_* - z‖²_{A(w)⁻¹} / Δ(z)², with their certificate."""
-    best: int
-    """Number of the best item z_*."""
+    """The weights that minimise max over z of ‖z_* - z‖²_{A(w)⁻¹} / Δ(z)², with their certificate.
+
+    For other questions than that for the best item z_*: over all claims y'θ of the right answer."""
+    answer: Answer
+    """The right answer."""
     gaps: Array
-    """(m,): Δ(z) = (z_* - z)'θ for every item, 0 for the best."""
+    """(m,): how far every item is from changing it: Δ(z) = (z_* - z)'θ; 0 for one that cannot, as the best itself."""
+
+    @property
+    def best(self) -> int:
+        """Number of the first item of the answer, z_*."""
+        return self.answer[0]
 
     @property
     def psi(self) -> float:
@@ -57,39 +65,37 @@ class Hardness:
         return self.psi_lower * max(0.0, -math.log(2.4 * delta))
 
 
-def hardness(problem: Problem, theta: ArrayLike, *, tol: float = 1e-4) -> Hardness:
+def hardness(problem: Problem, theta: ArrayLike, *, goal: Goal | None = None, tol: float = 1e-4) -> Hardness:
     """ψ* of an instance whose true parameter is ``theta`` (d,), to a certified relative gap of ``tol``.
 
     Probes count in units of their noise, so that ψ* contains σ². Where costs differ, ψ* and the bounds are
     about the expected cost of all measurements: the proof of Theorem 1 carries over.
     """
-    best, gaps = best_and_gaps(problem, theta)
-    directions = star(problem.items, best, gaps)
-    design = optimal_design(problem.scaled_probes, directions, cost=problem.cost, tol=tol)
-    return Hardness(design, best, gaps)
+    goal, truth = goal or BestItem(), parameter(problem, theta)
+    goal.check(problem)
+    answer, gaps = answer_and_gaps(problem, truth, goal)
+    design = optimal_design(problem.scaled_probes, goal.directions_at(problem, truth), cost=problem.cost, tol=tol)
+    return Hardness(design, answer, gaps)
 
 
-def best_and_gaps(problem: Problem, theta: ArrayLike) -> tuple[int, Array]:
-    """Number of the best item, and (m,) gaps of all items."""
+def answer_and_gaps(problem: Problem, theta: ArrayLike, goal: Goal) -> tuple[Answer, Array]:
+    """The right answer, and (m,) how far every item is from changing it, 0 for one that cannot."""
+    truth = parameter(problem, theta)
+    answer, margins = goal.settled(problem, truth)
+    gaps = np.full(problem.n_items, np.inf)
+    np.minimum.at(gaps, goal.claims(problem, answer).against, margins)
+    return answer, np.where(np.isfinite(gaps), gaps, 0.0)
+
+
+def parameter(problem: Problem, theta: ArrayLike) -> Array:
+    """(d,): θ, one finite number per feature."""
     vector = np.asarray(theta, dtype=np.float64)
     if vector.shape != (problem.dimension,):
         expected = f"expected shape ({problem.dimension},), got {vector.shape}"
         raise InvalidProblem(f"theta must have one entry per feature, {expected}.")
     if not np.isfinite(vector).all():
         raise InvalidProblem("theta must be finite, got NaN or infinity; give a number for every feature.")
-    best = int(np.argmax(problem.items @ vector))
-    differences = problem.items[best] - problem.items
-    gaps: Array = differences @ vector
-    # Rounding moves a sum of d products by at most d·eps times the sum of their sizes.
-    rounding = vector.size * np.finfo(float).eps * (np.abs(differences) @ np.abs(vector))
-    tied = np.flatnonzero(gaps <= rounding)
-    if tied.size > 1:
-        names = ", ".join(f"'{problem.item_names[i]}'" for i in tied[:5]) + ", ..." * (tied.size > 5)
-        raise InvalidProblem(
-            f"the best item must be unique, but {tied.size} items are equally good under theta ({names}) and "
-            "no method can tell them apart; keep one of them."
-        )
-    return best, gaps
+    return vector
 
 
 def _check_delta(delta: float) -> None:
@@ -265,7 +271,7 @@ def rage_bound(
     _check_delta(delta)
     if not epsilon > 0:
         raise InvalidGoal(f"epsilon must be positive, got {epsilon!r}; the paper uses 0.2.")
-    best, gaps = best_and_gaps(problem, theta)
+    (best,), gaps = answer_and_gaps(problem, theta, BestItem())
     psi = optimal_design(problem.scaled_probes, star(problem.items, best, gaps), tol=tol).value
     rank = problem.coordinates.rank
     if rounding is None:

@@ -377,6 +377,11 @@ def rounded(value: float | None) -> float | None:
     return None if value is None or not np.isfinite(value) else float(f"{value:.9g}")
 
 
+def first(answer: tuple[int, ...] | None) -> int | None:
+    """Its one item, as version 0.1.0 had it."""
+    return None if answer is None else answer[0]
+
+
 def said(campaign: pw.Campaign) -> dict[str, Any]:
     """What this version says of a campaign."""
     ledger, trail, status = campaign.ledger, campaign.trail, campaign.status()
@@ -385,8 +390,8 @@ def said(campaign: pw.Campaign) -> dict[str, Any]:
         "version": pw.__version__,
         "digest": status.digest,
         "kinds": [record.kind for record in campaign.records],
-        "declared": ledger.declared,
-        "answer": trail.answer,
+        "declared": first(ledger.declared),
+        "answer": first(trail.answer),
         "item": status.item,
         "leader": status.leader,
         "remaining": list(status.remaining),

@@ -13,7 +13,7 @@ from probewise.algorithms.base import Algorithm, Standing
 from probewise.coordinates import Array, Counts, coordinates
 from probewise.design import optimal_design, points, reduce_support
 from probewise.errors import InvalidAlgorithm
-from probewise.goal import BestItem
+from probewise.goals import Answer, BestItem, Goal
 from probewise.measurements import Measurements
 from probewise.problem import Problem
 
@@ -105,6 +105,7 @@ class ALBA(Algorithm[_Phase]):
     name: ClassVar[str] = "alba"
     summary: ClassVar[str] = "Halves the number of items by draws from G-optimal designs of their span."
     reference: ClassVar[str] = "Tao, Blanco, Zhou 2018, Y-ElimTil and X-ElimTil; docs/alba.md"
+    goals: ClassVar[tuple[type[Goal], ...]] = (BestItem,)
     needs: ClassVar[str] = "norm_bound, at least |x'θ| for every probe"
 
     def __post_init__(self) -> None:
@@ -122,7 +123,7 @@ class ALBA(Algorithm[_Phase]):
         """The paper's constants are: docs/alba.md."""
         return self.variant == "paper"
 
-    def init(self, problem: Problem, goal: BestItem) -> _Phase:
+    def init(self, problem: Problem, goal: Goal) -> _Phase:
         """S = Z, r = 0, s = 1."""
         if self.norm_bound is None:
             raise InvalidAlgorithm(
@@ -139,12 +140,12 @@ class ALBA(Algorithm[_Phase]):
         start = _Phase(0, 1, problem.n_items, np.arange(problem.n_items), 0, slack, None)
         return self._planned(problem, goal, start)
 
-    def ask(self, problem: Problem, goal: BestItem, state: _Phase, rng: np.random.Generator) -> Counts:
+    def ask(self, problem: Problem, goal: Goal, state: _Phase, rng: np.random.Generator) -> Counts:
         """N_s independent draws from λ."""
         assert state.draw is not None
         return rng.multinomial(self._draws(problem, goal, state, state.draw), state.draw.weights).astype(np.int64)
 
-    def tell(self, problem: Problem, goal: BestItem, state: _Phase, measurements: Measurements) -> _Phase:
+    def tell(self, problem: Problem, goal: Goal, state: _Phase, measurements: Measurements) -> _Phase:
         """θ̂ from this step only; drop every survivor that the leader beats; s ← s + 1."""
         assert state.draw is not None
         theta = state.draw.theta(problem, measurements)
@@ -163,17 +164,17 @@ class ALBA(Algorithm[_Phase]):
             replace(state, step=state.step + 1, survivors=survivors, leader=leader, slack=slack, draw=draw),
         )
 
-    def answer(self, problem: Problem, goal: BestItem, state: _Phase) -> int | None:
+    def answer(self, problem: Problem, goal: Goal, state: _Phase) -> Answer | None:
         """The leader, once no survivor can be ahead of it by more than epsilon."""
-        return state.leader if state.slack <= goal.epsilon else None
+        return (state.leader,) if state.slack <= goal.epsilon else None
 
-    def standing(self, problem: Problem, goal: BestItem, state: _Phase) -> Standing:
+    def standing(self, problem: Problem, goal: Goal, state: _Phase) -> Standing:
         """The survivors, and the leader of the last step."""
         done = self.answer(problem, goal, state) is not None
         begun = done or state.slack < math.inf
-        return Standing(state.survivors, state.leader if begun else None, 1.0 if done else None)
+        return Standing(state.survivors, (state.leader,) if begun else (), 1.0 if done else None)
 
-    def _planned(self, problem: Problem, goal: BestItem, phase: _Phase) -> _Phase:
+    def _planned(self, problem: Problem, goal: Goal, phase: _Phase) -> _Phase:
         """The next call once few enough are left, and a design for the survivors."""
         if self.answer(problem, goal, phase) is not None:
             return phase
@@ -201,7 +202,7 @@ class ALBA(Algorithm[_Phase]):
         weights[use] = share
         return _Draw(weights, whitener, leverage, self.norm_bound / problem.sigma)
 
-    def _log(self, goal: BestItem, phase: _Phase, draw: _Draw) -> float:
+    def _log(self, goal: Goal, phase: _Phase, draw: _Draw) -> float:
         """log(5·statements/δ_s), δ_s = (6/π²)²δ/((r + 1)s)²."""
         items = phase.entered
         statements = items if self.elimination == "x" else items * (items - 1) / 2 + draw.support.size
@@ -209,7 +210,7 @@ class ALBA(Algorithm[_Phase]):
             statements = items**2 / 2
         return math.log(5 * statements / goal.delta * (math.pi**2 / 6 * (phase.call + 1) * phase.step) ** 2)
 
-    def _draws(self, problem: Problem, goal: BestItem, phase: _Phase, draw: _Draw) -> int:
+    def _draws(self, problem: Problem, goal: Goal, phase: _Phase, draw: _Draw) -> int:
         """N_s = l_s log(5·statements/δ_s), l_s = max(4L², 3)(2 + (6 + ε_s)g²)/(ε_s/2)²."""
         eps, square = 2.0**-phase.step, draw.leverage**2
         if self.variant == "code":

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from probewise.algorithms.batches import Limits
 from probewise.coordinates import Counts
 from probewise.errors import InvalidAlgorithm
-from probewise.goal import BestItem
+from probewise.goals import Answer, Goal
 from probewise.measurements import Measurements
 from probewise.problem import Problem
 
@@ -25,11 +25,16 @@ class Standing:
     """How far an algorithm has come, for those who watch."""
 
     remaining: NDArray[np.int64]
-    """(k,): numbers of the items that are not ruled out, ascending."""
-    leader: int | None
-    """The one in front, if the algorithm has a view."""
+    """(k,): numbers of the items that may be in the answer, ascending."""
+    guess: Answer
+    """The answer as it looks now, if the algorithm has a view; else empty."""
     progress: float | None
     """Between 0 at the start and 1 at the answer; None if the algorithm cannot say."""
+
+    @property
+    def leader(self) -> int | None:
+        """The item in front."""
+        return self.guess[0] if self.guess else None
 
 
 @dataclass(frozen=True)
@@ -59,12 +64,16 @@ class Algorithm(abc.ABC, Generic[S]):
     """Where it comes from."""
     needs: ClassVar[str] = "nothing"
     """What a user must know beforehand, in a few words."""
+    goals: ClassVar[tuple[type[Goal], ...]]
+    """The questions that it can answer; `Goal` itself stands for all of them."""
     learns_sigma: ClassVar[bool] = False
     """Whether it can do with noise of unknown scale."""
     minds_stock: ClassVar[bool] = False
     """Whether it can do with probes of limited stock."""
     takes_any_rounds: ClassVar[bool] = False
     """Whether its guarantee holds for rounds that somebody else planned, overlapping ones too."""
+    forecasts: ClassVar[bool] = False
+    """Whether it can say what is left to do; the two forecasts below are refused unless it can."""
 
     @property
     @abc.abstractmethod
@@ -72,26 +81,26 @@ class Algorithm(abc.ABC, Generic[S]):
         """Whether a proof of the δ-guarantee, with these settings, stands in the docs."""
 
     @abc.abstractmethod
-    def init(self, problem: Problem, goal: BestItem) -> S:
+    def init(self, problem: Problem, goal: Goal) -> S:
         """The state before any measurement."""
 
     @abc.abstractmethod
-    def ask(self, problem: Problem, goal: BestItem, state: S, rng: np.random.Generator) -> Counts:
+    def ask(self, problem: Problem, goal: Goal, state: S, rng: np.random.Generator) -> Counts:
         """(n,): how often to measure each probe in the next round; the same state and stream give the same counts."""
 
     @abc.abstractmethod
-    def tell(self, problem: Problem, goal: BestItem, state: S, measurements: Measurements) -> S:
+    def tell(self, problem: Problem, goal: Goal, state: S, measurements: Measurements) -> S:
         """The state after a round."""
 
     @abc.abstractmethod
-    def answer(self, problem: Problem, goal: BestItem, state: S) -> int | None:
-        """The item to recommend, or None while undecided."""
+    def answer(self, problem: Problem, goal: Goal, state: S) -> Answer | None:
+        """The items that answer the question, or None while undecided."""
 
     @abc.abstractmethod
-    def standing(self, problem: Problem, goal: BestItem, state: S) -> Standing:
+    def standing(self, problem: Problem, goal: Goal, state: S) -> Standing:
         """How far it has come: the items not ruled out, who leads, and the progress if it can say."""
 
-    def tell_overlapping(self, problem: Problem, goal: BestItem, state: S, rounds: Sequence[Measurements]) -> S:
+    def tell_overlapping(self, problem: Problem, goal: Goal, state: S, rounds: Sequence[Measurements]) -> S:
         """The state after rounds that overlapped in time, so that each may have been planned by parts of the others."""
         if len(rounds) == 1:
             return self.tell(problem, goal, state, rounds[0])
@@ -102,9 +111,16 @@ class Algorithm(abc.ABC, Generic[S]):
         """What can be measured at once; a round is given out in batches within them, and told as a whole."""
         return Limits()
 
-    def forecast(self, problem: Problem, goal: BestItem, state: S) -> Forecast | None:
-        """What is left to do, a pure function of the state; None if the algorithm cannot say."""
-        return None
+    def forecast(self, problem: Problem, goal: Goal, state: S) -> Forecast | None:
+        """What is left to do, a pure function of the state; None while it cannot be told."""
+        raise InvalidAlgorithm(f"{self.name} cannot forecast what is left to do; choose one that can, such as Sage.")
+
+    def forecast_for_gap(self, problem: Problem, goal: Goal, gap: float) -> Forecast:
+        """Before the first round: what it takes if items differ by ``gap`` where it matters and all is hard to tell.
+
+        The gap is in units of outcomes or, if the scale of the noise is unknown, of the noise.
+        """
+        raise InvalidAlgorithm(f"{self.name} cannot forecast what is left to do; choose one that can, such as Sage.")
 
 
 AnyAlgorithm = Algorithm[Any]

@@ -18,7 +18,7 @@ from probewise.coordinates import Array, Counts
 from probewise.design import star
 from probewise.errors import InvalidAlgorithm
 from probewise.estimate import least_squares
-from probewise.goal import BestItem
+from probewise.goals import Answer, BestItem, Goal
 from probewise.measurements import Measurements
 from probewise.problem import Problem
 from probewise.rounding import round_design, sufficient_measurements
@@ -67,6 +67,7 @@ class ExploreVerify(Algorithm[_Attempt]):
     name: ClassVar[str] = "explore-verify"
     summary: ClassVar[str] = "Finds a candidate with little confidence, then proves it on fresh data."
     reference: ClassVar[str] = "Karnin 2016; docs/explore-verify.md"
+    goals: ClassVar[tuple[type[Goal], ...]] = (BestItem,)
     needs: ClassVar[str] = "items in the span of the probes, unless RAGE explores"
 
     def __post_init__(self) -> None:
@@ -80,18 +81,18 @@ class ExploreVerify(Algorithm[_Attempt]):
         """Whatever explores: docs/explore-verify.md."""
         return True
 
-    def init(self, problem: Problem, goal: BestItem) -> _Attempt:
+    def init(self, problem: Problem, goal: Goal) -> _Attempt:
         """l = 1."""
         return self._begun(problem, goal, 1)
 
-    def ask(self, problem: Problem, goal: BestItem, state: _Attempt, rng: np.random.Generator) -> Counts:
+    def ask(self, problem: Problem, goal: Goal, state: _Attempt, rng: np.random.Generator) -> Counts:
         """What the explorer asks, or the plan of the verification."""
         if state.counts is not None:
             return state.counts
         explorer, level = self._explorer(goal)
         return explorer.ask(problem, level, state.inner, rng)
 
-    def tell(self, problem: Problem, goal: BestItem, state: _Attempt, measurements: Measurements) -> _Attempt:
+    def tell(self, problem: Problem, goal: Goal, state: _Attempt, measurements: Measurements) -> _Attempt:
         """To the explorer until it answers; then accept or reject its candidate."""
         if state.counts is not None:
             left = self._accepted(problem, goal, state, measurements)
@@ -100,31 +101,31 @@ class ExploreVerify(Algorithm[_Attempt]):
         inner = explorer.tell(problem, level, state.inner, measurements)
         found = explorer.answer(problem, level, inner)
         state = replace(state, inner=inner, data=state.data + measurements)
-        return state if found is None else self._planned(problem, goal, replace(state, candidate=found))
+        return state if found is None else self._planned(problem, goal, replace(state, candidate=found[0]))
 
-    def answer(self, problem: Problem, goal: BestItem, state: _Attempt) -> int | None:
+    def answer(self, problem: Problem, goal: Goal, state: _Attempt) -> Answer | None:
         """The candidate, once verified."""
-        return None if state.left is None else state.candidate
+        return None if state.left is None else (state.candidate,)
 
-    def standing(self, problem: Problem, goal: BestItem, state: _Attempt) -> Standing:
+    def standing(self, problem: Problem, goal: Goal, state: _Attempt) -> Standing:
         """All items until one is verified: what the exploration rules out it may rule out wrongly."""
         if state.left is not None:
-            return Standing(state.left, state.candidate, 1.0)
+            return Standing(state.left, (state.candidate,), 1.0)
         explorer, level = self._explorer(goal)
-        seen = explorer.standing(problem, level, state.inner).leader
-        return Standing(np.arange(problem.n_items), seen if state.counts is None else state.candidate, None)
+        seen = explorer.standing(problem, level, state.inner).guess
+        return Standing(np.arange(problem.n_items), seen if state.counts is None else (state.candidate,), None)
 
-    def _explorer(self, goal: BestItem) -> tuple[Algorithm[Any], BestItem]:
-        return EXPLORERS[self.explore](), BestItem(self.kappa, goal.epsilon)
+    def _explorer(self, goal: Goal) -> tuple[Algorithm[Any], Goal]:
+        return EXPLORERS[self.explore](), goal.at(self.kappa)
 
-    def _begun(self, problem: Problem, goal: BestItem, attempt: int) -> _Attempt:
+    def _begun(self, problem: Problem, goal: Goal, attempt: int) -> _Attempt:
         """Attempt l before its first measurement; a single item needs none."""
         explorer, level = self._explorer(goal)
         inner = explorer.init(problem, level)
         left = np.zeros(1, dtype=np.int64) if problem.n_items == 1 else None
         return _Attempt(attempt, inner, Measurements.empty(problem.n_probes), 0, None, left)
 
-    def _planned(self, problem: Problem, goal: BestItem, state: _Attempt) -> _Attempt:
+    def _planned(self, problem: Problem, goal: Goal, state: _Attempt) -> _Attempt:
         """The design for the gaps Δ̃ seen, and N = 2ψ̃(√log(1/δ_l) + √log((|Z| - 1)/κ))²: a width, and its power."""
         fit = least_squares(problem.probes, state.data, sigma=problem.sigma)
         differences, sizes = _compared(problem, state)
@@ -140,7 +141,7 @@ class ExploreVerify(Algorithm[_Attempt]):
         return replace(state, counts=round_design(weights, n, probes=problem.scaled_probes).counts)
 
     def _accepted(
-        self, problem: Problem, goal: BestItem, state: _Attempt, measurements: Measurements
+        self, problem: Problem, goal: Goal, state: _Attempt, measurements: Measurements
     ) -> NDArray[np.int64] | None:
         """The items left if the candidate beats every other one on the fresh data, up to epsilon; None if not.
 
@@ -159,6 +160,6 @@ def _compared(problem: Problem, state: _Attempt) -> tuple[Array, Array]:
     return candidate - problem.items, np.abs(candidate) + np.abs(problem.items)
 
 
-def _log(goal: BestItem, state: _Attempt) -> float:
+def _log(goal: Goal, state: _Attempt) -> float:
     """log(1/δ_l)."""
     return -math.log(spent(goal.delta, state.attempt))

@@ -17,7 +17,7 @@ from probewise.design import pairs
 from probewise.elimination import behind, eliminated
 from probewise.errors import InvalidAlgorithm
 from probewise.estimate import Estimate, least_squares
-from probewise.goal import BestItem
+from probewise.goals import Answer, BestItem, Goal
 from probewise.measurements import Measurements
 from probewise.problem import Problem
 from probewise.rounding import round_design, sufficient_measurements
@@ -58,6 +58,7 @@ class Rage(Algorithm[_Phase]):
     name: ClassVar[str] = "rage"
     summary: ClassVar[str] = "Rounds of an optimal design for the pairs of surviving items, then elimination."
     reference: ClassVar[str] = "Fiez, Jain, Jamieson, Ratliff 2019, Algorithm 1"
+    goals: ClassVar[tuple[type[Goal], ...]] = (BestItem,)
 
     def __post_init__(self) -> None:
         if self.variant not in ("paper", "code", "tight"):
@@ -76,16 +77,16 @@ class Rage(Algorithm[_Phase]):
         """ε of the rounding."""
         return self.rounding if self.rounding is not None else 0.2 if self.variant == "paper" else 0.1
 
-    def init(self, problem: Problem, goal: BestItem) -> _Phase:
+    def init(self, problem: Problem, goal: Goal) -> _Phase:
         """Ẑ_1 = Z, t = 1."""
         return self._planned(problem, goal, _Phase(1, np.arange(problem.n_items), None, math.inf, None))
 
-    def ask(self, problem: Problem, goal: BestItem, state: _Phase, rng: np.random.Generator) -> Counts:
+    def ask(self, problem: Problem, goal: Goal, state: _Phase, rng: np.random.Generator) -> Counts:
         """ROUND(λ_t, N_t)."""
         assert state.counts is not None
         return state.counts
 
-    def tell(self, problem: Problem, goal: BestItem, state: _Phase, measurements: Measurements) -> _Phase:
+    def tell(self, problem: Problem, goal: Goal, state: _Phase, measurements: Measurements) -> _Phase:
         """θ̂_t from this round only; drop every survivor that another one beats; t ← t + 1."""
         fit = least_squares(problem.probes, measurements, sigma=problem.sigma)
         lost, width = self._beaten(problem, goal, state, fit)
@@ -93,19 +94,19 @@ class Rage(Algorithm[_Phase]):
         scores = problem.items[survivors] @ fit.theta
         return self._planned(problem, goal, _Phase(state.t + 1, survivors, None, width, scores))
 
-    def answer(self, problem: Problem, goal: BestItem, state: _Phase) -> int | None:
+    def answer(self, problem: Problem, goal: Goal, state: _Phase) -> Answer | None:
         """The survivor, or the leader once it is epsilon-good: no item can be ahead of it by more than the width."""
         if state.survivors.size > 1 and state.width > goal.epsilon:
             return None
-        return int(state.survivors[0 if state.scores is None else np.argmax(state.scores)])
+        return (int(state.survivors[0 if state.scores is None else np.argmax(state.scores)]),)
 
-    def standing(self, problem: Problem, goal: BestItem, state: _Phase) -> Standing:
+    def standing(self, problem: Problem, goal: Goal, state: _Phase) -> Standing:
         """The survivors, and the one that the last round puts first."""
-        leader = None if state.scores is None else int(state.survivors[np.argmax(state.scores)])
+        guess = () if state.scores is None else (int(state.survivors[np.argmax(state.scores)]),)
         answer = self.answer(problem, goal, state)
-        return Standing(state.survivors, leader if answer is None else answer, None if answer is None else 1.0)
+        return Standing(state.survivors, guess if answer is None else answer, None if answer is None else 1.0)
 
-    def _planned(self, problem: Problem, goal: BestItem, phase: _Phase) -> _Phase:
+    def _planned(self, problem: Problem, goal: Goal, phase: _Phase) -> _Phase:
         """λ_t, ρ_t and N_t for the survivors."""
         if self.answer(problem, goal, phase) is not None:
             return phase
@@ -113,7 +114,7 @@ class Rage(Algorithm[_Phase]):
         n = self._measurements(problem, goal, phase, design.rho, int(np.count_nonzero(design.weights)))
         return replace(phase, counts=round_design(design.weights, n, probes=problem.scaled_probes).counts)
 
-    def _measurements(self, problem: Problem, goal: BestItem, phase: _Phase, rho: float, support: int) -> int:
+    def _measurements(self, problem: Problem, goal: Goal, phase: _Phase, rho: float, support: int) -> int:
         """N_t: enough for half-width 2^-(t+2) in the paper, 2^-t in the code, half of the last one in "tight"."""
         t, eps, d = phase.t, self.slack, problem.coordinates.rank
         if self.variant == "tight":
@@ -129,15 +130,13 @@ class Rage(Algorithm[_Phase]):
         # 8·4^(t+1)·ρ(1+ε)·log(…) of the paper, 8·4^(t-1) of the code
         return max(math.ceil(2.0 * rho * (1 + eps) * self._log(problem, goal, phase) / halfwidth**2), least)
 
-    def _log(self, problem: Problem, goal: BestItem, phase: _Phase) -> float:
+    def _log(self, problem: Problem, goal: Goal, phase: _Phase) -> float:
         """log(|Z|²t²/δ), with 2|Z|² in the code; log((|Ẑ_t| - 1)/δ_t), δ_t = δ/(t(t+1)), in "tight"."""
         if self.variant == "tight":
             return math.log((phase.survivors.size - 1) / spent(goal.delta, phase.t))
         return math.log((1 if self.variant == "paper" else 2) * problem.n_items**2 * phase.t**2 / goal.delta)
 
-    def _beaten(
-        self, problem: Problem, goal: BestItem, phase: _Phase, fit: Estimate
-    ) -> tuple[NDArray[np.bool_], float]:
+    def _beaten(self, problem: Problem, goal: Goal, phase: _Phase, fit: Estimate) -> tuple[NDArray[np.bool_], float]:
         """Who is beaten, and a half-width that no comparison of survivors exceeds."""
         items, factor = problem.items[phase.survivors], math.sqrt(2.0 * self._log(problem, goal, phase))
         if self.variant == "paper":

@@ -9,27 +9,28 @@ from typing import ClassVar
 import numpy as np
 
 from probewise.algorithms.base import Algorithm, Standing
-from probewise.algorithms.static.growing import Growing, checked, grown
+from probewise.algorithms.static.growing import Growing, checked, grown, settled
 from probewise.confidence import StarUnion, Threshold, require
 from probewise.coordinates import Counts
 from probewise.errors import InvalidAlgorithm
-from probewise.goal import BestItem
+from probewise.goals import Answer, Goal
 from probewise.measurements import Measurements
 from probewise.problem import Problem
 
 
 @dataclass(frozen=True)
 class Uniform(Algorithm[Growing]):
-    """Measures all probes equally often; stops when the leader beats every other item."""
+    """Measures all probes equally often; stops when the answer at the estimate is beyond doubt."""
 
     growth: float = 1.2
     """Factor between checks."""
     threshold: Threshold = field(default_factory=StarUnion)
-    """What the leader must pass."""
+    """What the answer must pass."""
 
     name: ClassVar[str] = "uniform"
     summary: ClassVar[str] = "Measures all probes equally often."
     reference: ClassVar[str] = "baseline"
+    goals: ClassVar[tuple[type[Goal], ...]] = (Goal,)
 
     def __post_init__(self) -> None:
         if not 1 < self.growth < math.inf:
@@ -41,23 +42,23 @@ class Uniform(Algorithm[Growing]):
         """As the threshold."""
         return self.threshold.proven
 
-    def init(self, problem: Problem, goal: BestItem) -> Growing:
+    def init(self, problem: Problem, goal: Goal) -> Growing:
         """Equal weights."""
         weights = np.full(problem.n_probes, 1.0 / problem.n_probes)
-        return Growing.start(problem, weights)
+        return settled(problem, goal) or Growing.start(problem, weights)
 
-    def ask(self, problem: Problem, goal: BestItem, state: Growing, rng: np.random.Generator) -> Counts:
+    def ask(self, problem: Problem, goal: Goal, state: Growing, rng: np.random.Generator) -> Counts:
         """What brings the total to the next check."""
         return grown(problem, state, self.growth, rng, "rounded")
 
-    def tell(self, problem: Problem, goal: BestItem, state: Growing, measurements: Measurements) -> Growing:
-        """Add the measurements and check the leader."""
+    def tell(self, problem: Problem, goal: Goal, state: Growing, measurements: Measurements) -> Growing:
+        """Add the measurements and check the answer."""
         return checked(problem, goal, state.told(measurements), self.threshold)
 
-    def answer(self, problem: Problem, goal: BestItem, state: Growing) -> int | None:
-        """The leader, once it has passed."""
-        return state.winner
+    def answer(self, problem: Problem, goal: Goal, state: Growing) -> Answer | None:
+        """The answer, once it has passed."""
+        return state.answer
 
-    def standing(self, problem: Problem, goal: BestItem, state: Growing) -> Standing:
+    def standing(self, problem: Problem, goal: Goal, state: Growing) -> Standing:
         """All items until one has passed."""
         return state.standing(problem.n_items)

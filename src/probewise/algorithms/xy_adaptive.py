@@ -18,7 +18,7 @@ from probewise.design.memory import remembered
 from probewise.elimination import eliminated
 from probewise.errors import InvalidAlgorithm
 from probewise.estimate import least_squares
-from probewise.goal import BestItem
+from probewise.goals import Answer, BestItem, Goal
 from probewise.measurements import Measurements
 from probewise.problem import Problem
 
@@ -84,6 +84,7 @@ class XYAdaptive(Algorithm[_Phase]):
     name: ClassVar[str] = "xy-adaptive"
     summary: ClassVar[str] = "Phases of greedy measurements for the pairs of surviving items, then elimination."
     reference: ClassVar[str] = "Soare, Lazaric, Munos 2014; elimination: docs/confidence.md, Theorem 1"
+    goals: ClassVar[tuple[type[Goal], ...]] = (BestItem,)
 
     def __post_init__(self) -> None:
         if self.criterion not in ("normalised", "literal"):
@@ -99,7 +100,7 @@ class XYAdaptive(Algorithm[_Phase]):
         """As the threshold."""
         return self.threshold.proven
 
-    def init(self, problem: Problem, goal: BestItem) -> _Phase:
+    def init(self, problem: Problem, goal: Goal) -> _Phase:
         """All items; the criterion starts from ρ = 1 after d(d+1)+1 measurements, or at its value after as many."""
         nothing = np.zeros(problem.n_probes, dtype=np.int64)
         phase = _Phase(1, np.arange(problem.n_items), math.nan, nothing, math.inf, 0)
@@ -111,11 +112,11 @@ class XYAdaptive(Algorithm[_Phase]):
             return self._planned(problem, phase, Stop(ratio=self.alpha / n))
         return self._planned(problem, phase, Stop(total=n))
 
-    def ask(self, problem: Problem, goal: BestItem, state: _Phase, rng: np.random.Generator) -> Counts:
+    def ask(self, problem: Problem, goal: Goal, state: _Phase, rng: np.random.Generator) -> Counts:
         """The phase."""
         return state.counts
 
-    def tell(self, problem: Problem, goal: BestItem, state: _Phase, measurements: Measurements) -> _Phase:
+    def tell(self, problem: Problem, goal: Goal, state: _Phase, measurements: Measurements) -> _Phase:
         """Eliminate by this phase's measurements, and plan the next phase."""
         fit = least_squares(problem.probes, measurements, sigma=problem.sigma)
         among = np.arange(problem.n_items) if self.reset else state.survivors
@@ -144,17 +145,17 @@ class XYAdaptive(Algorithm[_Phase]):
             return self._planned(problem, after, Stop(ratio=self.alpha * state.rho / n))
         return self._planned(problem, after, Stop(rho=self.alpha * state.rho))
 
-    def answer(self, problem: Problem, goal: BestItem, state: _Phase) -> int | None:
+    def answer(self, problem: Problem, goal: Goal, state: _Phase) -> Answer | None:
         """The survivor, or the leader once no comparison is wider than epsilon."""
         if state.survivors.size == 1:
-            return int(state.survivors[0])
-        return state.leader if state.width <= goal.epsilon else None
+            return (int(state.survivors[0]),)
+        return (state.leader,) if state.width <= goal.epsilon else None
 
-    def standing(self, problem: Problem, goal: BestItem, state: _Phase) -> Standing:
+    def standing(self, problem: Problem, goal: Goal, state: _Phase) -> Standing:
         """The survivors, and the leader of the last phase; with ``reset``, items that were ruled out may return."""
         answer = self.answer(problem, goal, state)
-        leader = state.leader if state.j > 1 else None
-        return Standing(state.survivors, leader if answer is None else answer, None if answer is None else 1.0)
+        guess = (state.leader,) if state.j > 1 else ()
+        return Standing(state.survivors, guess if answer is None else answer, None if answer is None else 1.0)
 
     def _planned(self, problem: Problem, phase: _Phase, stop: Stop, spread: float = 0.0) -> _Phase:
         """The phase with its counts, of which ``spread`` go to a basis of the probes."""

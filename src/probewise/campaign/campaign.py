@@ -25,7 +25,7 @@ from probewise.campaign.journal.places import storage_at
 from probewise.campaign.journal.records import Record
 from probewise.campaign.journal.storage import Storage
 from probewise.campaign.state.charter import Charter, limits
-from probewise.campaign.state.ledger import Ledger, stocked
+from probewise.campaign.state.ledger import Ledger, declaration, stocked
 from probewise.campaign.state.plan import MAX_ROUND, Plan, check_size, largest
 from probewise.campaign.state.replay import Trail, replay
 from probewise.campaign.state.sheet import OPEN, VOIDED, Place, row_id
@@ -33,7 +33,7 @@ from probewise.cells import visible
 from probewise.errors import InvalidCampaign, InvalidRows, StorageConflict, StorageUnavailable
 from probewise.estimate import least_squares
 from probewise.files import new_file
-from probewise.goal import BestItem
+from probewise.goals import BestItem, Goal
 from probewise.problem import Problem
 from probewise.result import Result, Round
 from probewise.run import check
@@ -44,7 +44,7 @@ _TRIES = 1000
 
 
 class Campaign:
-    """A search for the best item that may take months, restarts and several people.
+    """A search that may take months, restarts and several people.
 
     Made by ``create`` or ``open``. All it holds is a copy of the journal and what follows from it; every method first
     reads what others have written.
@@ -62,7 +62,7 @@ class Campaign:
         cls,
         path: str | Path | Storage,
         problem: Problem,
-        goal: BestItem | None = None,
+        goal: Goal | None = None,
         algorithm: Algorithm[Any] | None = None,
         seed: int | None = None,
         *,
@@ -135,7 +135,7 @@ class Campaign:
         return self._ledger.problem
 
     @property
-    def goal(self) -> BestItem:
+    def goal(self) -> Goal:
         """What is to be found."""
         return self._ledger.charter.goal
 
@@ -147,9 +147,9 @@ class Campaign:
     def ask(self, *, due: str | date | None = None, max_round: int = MAX_ROUND) -> Rows:
         """The rows to measure: those of the round that is not complete or, if all are, of a new one.
 
-        Asked again, it gives the rows that are still open; once an item is declared, none. ``due`` is the day by which
-        a new round is wanted; it stands on the sheet and in the status, and nothing happens if it passes. A new round
-        of more than ``max_round`` rows is refused.
+        Asked again, it gives the rows that are still open; once an answer is declared, none. ``due`` is the day by
+        which a new round is wanted; it stands on the sheet and in the status, and nothing happens if it passes. A new
+        round of more than ``max_round`` rows is refused.
         """
         day, most = entry.day(due), largest(max_round)
         self._settle()
@@ -256,9 +256,9 @@ class Campaign:
         counted = [sheet for sheet in ledger.sheets if not sheet.empty]
         rounds = tuple(Round(sheet.counts(n), sheet.measurements(n)) for sheet in counted)
         theta = least_squares(problem.probes, data, sigma=problem.sigma).theta
-        item = None if standing.item is None else problem.item_names.index(standing.item)
-        state = "identified" if item is not None else "undecided" if ledger.declared is None else "not certified"
-        return Result(item, standing.item, data.n, standing.cost, len(rounds), state, theta, rounds)
+        items = None if standing.answer is None else ledger.declared
+        state = "identified" if items is not None else "undecided" if ledger.declared is None else "not certified"
+        return Result(items, standing.answer or (), data.n, standing.cost, len(rounds), state, theta, rounds)
 
     def report(self, path: str | Path) -> None:
         """Write one HTML file with the decision, the evidence and every record."""
@@ -332,10 +332,10 @@ class Campaign:
                 return None
             names = ledger.charter.problem.item_names
             if ledger.declared is None:
-                assert trail.answer is not None
-                return "decided", {"item": names[trail.answer], "round": trail.sheets[-1].number if trail.sheets else 0}
-            reason = what_changed(self._records, ledger)
-            return "withdrawn", {"item": names[ledger.declared], "reason": reason}
+                found = declaration([names[item] for item in trail.answer or ()])
+                return "decided", found | {"round": trail.sheets[-1].number if trail.sheets else 0}
+            gone = declaration([names[item] for item in ledger.declared])
+            return "withdrawn", gone | {"reason": what_changed(self._records, ledger)}
 
         while self._write(propose):
             pass
@@ -355,7 +355,7 @@ class Campaign:
             now = self._stand()
         except StorageUnavailable as error:
             raise StorageUnavailable(f"this is recorded, but not what it does to the answer: {error}") from None
-        certified = now.declared is None or now == before or self.status().item is not None
+        certified = now.declared is None or now == before or self.status().answer is not None
         return written, news(before, now, self._ledger, certified=certified)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from probewise.campaign.campaign import Campaign
 from probewise.campaign.journal.storage import Storage
 from probewise.errors import InvalidCampaign
-from probewise.numerals import plural
+from probewise.numerals import listed, plural
 
 _SHORTEST = 10
 """Letters of a digest that a report prints at least."""
@@ -63,7 +63,7 @@ def verify(path: str | Path | Storage, digest: str | None = None) -> Verdict:
     kept = None if digest is None else _letters(digest)
     campaign = Campaign.open(path)
     records, answer = campaign.records, campaign.trail.answer
-    item = None if answer is None else campaign.problem.item_names[answer]
+    item = None if answer is None else listed([campaign.problem.item_names[i] for i in answer]) or "no item"
     at = None if kept is None else next((r.seq for r in records if r.digest.startswith(kept)), None)
     return Verdict(len(records), records[-1].digest, item, kept, at)
 

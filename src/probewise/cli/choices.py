@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
@@ -15,6 +14,7 @@ from rich.progress import Progress as Bars
 
 import probewise as pw
 from probewise.cli.inputs import NUMBER, SEED, WHOLE
+from probewise.cli.settings import made
 from probewise.coordinates import Array
 
 ALGORITHM = "NAME[,KEY=VALUE…]"
@@ -32,46 +32,15 @@ def build(text: str, theta: Array | None = None) -> pw.Algorithm[Any]:
     """The algorithm that a text such as "rage,variant=code" names; an oracle is told theta."""
     from probewise.algorithms import algorithm_named
 
-    name, *parts = (part.strip() for part in text.split(","))
+    name = text.partition(",")[0].strip()
     kind = algorithm_named(name)
-    if kind is None:
-        raise pw.InvalidAlgorithm(f"there is no algorithm '{name}'; they are {', '.join(names())}.")
-    # a threshold is an object, which a text cannot name
-    known = {f.name: str(f.type) for f in fields(kind) if "Threshold" not in str(f.type)}  # type: ignore[arg-type]
-    values: dict[str, Any] = {}
-    for part in parts:
-        key, sign, value = part.partition("=")
-        if not sign or key not in known:
-            raise pw.InvalidAlgorithm(f"'{part}' is no setting of {name}; those are {', '.join(known) or 'none'}.")
-        values[key] = _value(value)
-        if not _fits(values[key], known[key]):
-            raise pw.InvalidAlgorithm(f"{key} of {name} must be of the kind {known[key]}, got '{value}'.")
-    if "theta" in known and theta is not None:
-        values.setdefault("theta", theta)
-    if "theta" in known and "theta" not in values:
+    if kind is pw.Batched:
+        raise pw.InvalidAlgorithm("batches are made of any algorithm: name it, and give --max-batch to probewise new.")
+    wanted = set() if kind is None else {own.name for own in fields(kind)}  # type: ignore[arg-type]
+    if kind is not None and "theta" in wanted and theta is None and "theta=" not in text:
         raise pw.InvalidAlgorithm(f"{name} needs {kind.needs}; give --theta or choose another algorithm.")
-    try:
-        return kind(**values)
-    except TypeError as error:
-        raise pw.InvalidAlgorithm(f"{name} cannot be made with {', '.join(parts)}: {error}.") from None
-
-
-def _value(text: str) -> Any:
-    """A number, true, false or null as JSON has them; anything else is text."""
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-
-
-def _fits(value: Any, kind: str) -> bool:
-    """Whether a value is of an annotated kind; the algorithm itself judges text and the size of numbers."""
-    if value is None:
-        return "None" in kind
-    if kind.startswith(("float", "int")):
-        numeric = int if kind.startswith("int") else int | float
-        return isinstance(value, numeric) and not isinstance(value, bool) and abs(value) <= 1e300
-    return isinstance(value, bool) if kind == "bool" else True
+    known = {} if theta is None else {"theta": theta}
+    return made(text, algorithm_named, names(), "algorithm", pw.InvalidAlgorithm, **known)
 
 
 @contextmanager
@@ -112,4 +81,12 @@ epsilon_option = click.option(
     default=0.0,
     show_default=True,
     help="Accept an item that is at most this far below the best.",
+)
+goal_option = click.option(
+    "--goal",
+    "question",
+    default="best",
+    show_default=True,
+    metavar="NAME[:VALUE]",
+    help="The question to answer; `probewise list` shows them all.",
 )

@@ -54,7 +54,7 @@ def command(
     """
     problem = source.problem()
     with output.working("Solving for the oracle design", quiet=as_json):
-        found = pw.hardness(problem, assumed(theta, problem), tol=tol)
+        found = pw.hardness(problem, assumed(theta, problem, pw.BestItem()), tol=tol)
     bounds = (found.lower_bound(delta), found.kl_lower_bound(delta), found.paper_lower_bound(delta))
     rows = weights_table(problem, found.design.weights)
     output.write_csv(out, COLUMNS, rows)
@@ -90,25 +90,21 @@ def command(
     context.exit(0 if found.design.gap <= found.design.tol else 1)
 
 
-def assumed(text: str, problem: pw.Problem, *, unique: bool = True) -> Array:
-    """(d,): the truth that a text or file gives in the units of the tables, for the features as they are coded."""
+def assumed(text: str, problem: pw.Problem, goal: pw.Goal) -> Array:
+    """(d,): the truth that a text or file gives in the units of the tables, for the features as they are coded.
+
+    A tie, which no method would ever decide, is refused unless epsilon allows it; it is looked for in these units,
+    where the numbers are as they were given.
+    """
     theta = read_theta(text, problem.feature_names)
-    model, tables = problem.model, problem.tables
-    if model is None or tables is None or model.in_units == model:
-        return theta
-    rows = np.vstack([model.in_units.coded(table).values for table in tables])
-    coded = np.linalg.lstsq(np.vstack([problem.probes, problem.items]), rows @ theta, rcond=None)[0]
-    items = rows[problem.n_probes :]
-    slack = 2.0 * theta.size * np.finfo(float).eps * (np.abs(items) @ np.abs(theta))
-    best = int(np.argmax(items @ theta))
-    gaps = (items[best] - items) @ theta
-    tied = np.flatnonzero(gaps <= slack + slack[best])  # what rounding makes of a tie is no gap
-    if unique and tied.size > 1:
-        names = named([problem.item_names[i] for i in tied])
-        raise InvalidProblem(
-            f"the best item must be unique, but {tied.size} items are equally good under theta ({names}) and no method "
-            "can tell them apart; keep one of them."
-        )
+    model, tables, n = problem.model, problem.tables, problem.n_probes
+    coded, plain = theta, problem
+    if model is not None and tables is not None and model.in_units != model:
+        rows = np.vstack([model.in_units.coded(table).values for table in tables])
+        coded = np.linalg.lstsq(np.vstack([problem.probes, problem.items]), rows @ theta, rcond=None)[0]
+        plain = pw.Problem(rows[:n], rows[n:], item_names=problem.item_names)
+    if goal.epsilon == 0:
+        goal.settled(plain, theta)
     return np.asarray(coded)
 
 

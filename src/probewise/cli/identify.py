@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import probewise as pw
 from probewise.cli import output
-from probewise.cli.choices import ALGORITHM, build, delta_option, epsilon_option, seed_option
+from probewise.cli.choices import ALGORITHM, build, delta_option, epsilon_option, goal_option, seed_option
 from probewise.cli.hardness import assumed
 from probewise.cli.inputs import WHOLE, Source, json_option, source_options
 from probewise.cli.roles import print_roles, roles
@@ -44,6 +44,7 @@ Measure = Callable[[NDArray[np.int64]], Array]
 )
 @delta_option
 @epsilon_option
+@goal_option
 @seed_option
 @json_option
 @click.pass_context
@@ -56,6 +57,7 @@ def command(
     budget: int | None,
     delta: float,
     epsilon: float,
+    question: str,
     seed: int,
     as_json: bool,
 ) -> None:
@@ -72,17 +74,15 @@ def command(
     """
     if (measure is None) == (theta is None):
         raise click.UsageError("give either --measure COMMAND or --theta, which simulates one")
-    problem, goal = source.problem(), pw.BestItem(delta, epsilon)
-    truth = None if theta is None else assumed(theta, problem, unique=epsilon == 0)
+    from probewise.goals import goal_from
+
+    problem, goal = source.problem(), goal_from(question, delta=delta, epsilon=epsilon)
+    truth = None if theta is None else assumed(theta, problem, goal)
     laboratory: Measure
     if measure is not None:
         laboratory = _commanded(problem, _words(measure))
     else:
         assert truth is not None
-        if goal.epsilon == 0:
-            from probewise.theory import best_and_gaps
-
-            best_and_gaps(problem, truth)  # refuses a tie, which no method would ever decide
         laboratory = pw.LinearEnvironment(problem, truth, seed=seed).measure
     chosen = build(algorithm, truth)
     with output.working("Measuring", quiet=as_json):
@@ -99,6 +99,7 @@ def command(
             {
                 "status": result.status,
                 "item": result.item_name,
+                "items": None if result.items is None else list(result.item_names),
                 "measurements": result.measurements,
                 "cost": result.cost,
                 "rounds": result.rounds,
@@ -111,10 +112,10 @@ def command(
     else:
         print_roles(problem)
         _report(result, goal, proven=chosen.proven, costly=source.cost_column is not None)
-    context.exit(0 if result.item is not None else 1)
+    context.exit(0 if result.items is not None else 1)
 
 
-def _report(result: pw.Result, goal: pw.BestItem, *, proven: bool, costly: bool) -> None:
+def _report(result: pw.Result, goal: pw.Goal, *, proven: bool, costly: bool) -> None:
     rows, total = [], 0
     for number, past in enumerate(result.history, 1):
         total += past.measurements.n
@@ -125,11 +126,10 @@ def _report(result: pw.Result, goal: pw.BestItem, *, proven: bool, costly: bool)
         output.table(("round", "measurements", "so far", "probes used"), rows)
     effort = f"{output.number(result.measurements)} measurements in {plural(result.rounds, 'round')}"
     effort += f", cost {output.number(result.cost)}" if costly else ""
-    if result.item is None:
+    if result.items is None:
         output.say(f"No answer after {effort}: the next round would exceed the budget.", style="yellow")
         return
-    name, near = f"'{result.item_name}'", f"best, or within {goal.epsilon:g} of the best"
-    output.title(f"The best item is {name}" if goal.epsilon == 0 else f"{name} is {near}")
+    output.title(goal.claim([f"'{name}'" for name in result.item_names], exact=goal.epsilon == 0))
     proof = "" if proven else ", which is not proved for these settings"
     output.say(f"{effort}; wrong with probability at most {goal.delta:g}{proof}.")
 

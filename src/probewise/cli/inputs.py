@@ -14,6 +14,7 @@ import click
 
 import probewise as pw
 from probewise import cells
+from probewise.cli.settings import made
 from probewise.model import Use, build
 from probewise.tables import named, read_table
 
@@ -77,15 +78,21 @@ class Source:
     """Columns whose numbers are levels."""
     extra: tuple[str, ...] = ()
     """Columns that are only shown."""
+    outcome: str | None = None
+    """The law of an outcome, with its settings; the normal one if not given."""
 
     def __post_init__(self) -> None:
+        if self.outcome is not None and (self.sigma is not None or self.sigma_column is not None):
+            raise click.UsageError(
+                "--outcome says all about the noise, so that --sigma means nothing; give one of them"
+            )
         if self.sigma is not None and self.sigma_column is not None:
             raise click.UsageError("--sigma and --sigma-column exclude each other; give one of them")
 
     @property
     def noise_unsaid(self) -> bool:
         """Whether nobody said how noisy measurements are."""
-        return self.sigma is None and self.sigma_column is None
+        return self.sigma is None and self.sigma_column is None and self.outcome is None
 
     def problem(self) -> pw.Problem:
         """Probes and items, with features of their columns."""
@@ -94,7 +101,8 @@ class Source:
             None if self.items is None else read_table(self.items),
             model=self.model,
             id_column=self.id_column,
-            sigma=1.0 if self.sigma is None else self.sigma,
+            sigma=self.sigma,
+            outcome=law(self.outcome),
             sigma_column=self.sigma_column,
             cost_column=self.cost_column,
             stock_column=self.stock_column,
@@ -115,7 +123,8 @@ class Source:
             table,
             table.first(),
             model=model,
-            sigma=1.0 if self.sigma is None else self.sigma,
+            sigma=self.sigma,
+            outcome=law(self.outcome),
             sigma_column=self.sigma_column,
             cost_column=self.cost_column,
         )
@@ -154,6 +163,13 @@ class Criterion:
             "star": f"every comparison with '{self.reference}'",
             "points": "the value of every item",
         }[self.criterion]
+
+
+def law(text: str | None) -> pw.Law | None:
+    """The law of outcomes that a text such as "gaussian,sigma=2" names."""
+    from probewise.outcomes import law_named, law_names
+
+    return None if text is None else made(text, law_named, law_names(), "law of outcomes", pw.InvalidProblem)
 
 
 def _noise(text: str) -> float | str:
@@ -207,6 +223,11 @@ _SOURCE = (
     ),
     click.option(
         "--cost-column", metavar="NAME", help="Column of the probes with the cost of one measurement of each."
+    ),
+    click.option(
+        "--outcome",
+        metavar="NAME[,KEY=VALUE…]",
+        help="Law of an outcome, if it is not normal; `probewise list` shows them all.",
     ),
 )
 

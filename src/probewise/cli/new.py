@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from dataclasses import replace
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ import click
 import probewise as pw
 from probewise.cli import output
 from probewise.cli.campaigns import author_option, path_argument
-from probewise.cli.choices import ALGORITHM, build, delta_option, epsilon_option
+from probewise.cli.choices import ALGORITHM, build, delta_option, epsilon_option, goal_option
 from probewise.cli.inputs import INTEGER, NUMBER, SEED, Source, json_option, tables_options
 from probewise.cli.roles import print_roles, roles
 from probewise.numerals import plural
@@ -36,6 +36,7 @@ _UNSAID = (
 @tables_options
 @delta_option
 @epsilon_option
+@goal_option
 @click.option(
     "--max-batch", type=INTEGER, metavar="N", help="Largest number of measurements in a batch, such as 96 on a plate."
 )
@@ -71,7 +72,7 @@ _UNSAID = (
 )
 @click.option(
     "--gap", "gaps", type=NUMBER, multiple=True, metavar="G",
-    help="Forecast the effort if the best item leads by G; may be repeated. Default: a few round numbers.",
+    help="Forecast the effort if items differ by G where it matters; may be repeated. Default: a few round numbers.",
 )  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Check and forecast only; write nothing.")
 @author_option
@@ -81,6 +82,7 @@ def command(
     source: Source,
     delta: float,
     epsilon: float,
+    question: str,
     max_batch: int | None,
     min_batch: int | None,
     max_replicates: int | None,
@@ -106,12 +108,13 @@ def command(
     from probewise.campaign import Memory
     from probewise.campaign.findings.prospect import prospects, remarks
     from probewise.campaign.state.charter import check_share
+    from probewise.goals import goal_from
     from probewise.run import check
 
     store = _free(path)
     check_share(amendments)
     limits = {"max_batch": max_batch, "min_batch": min_batch, "max_replicates": max_replicates}
-    chosen, goal = _algorithm(algorithm, limits), pw.BestItem(delta, epsilon)
+    chosen, goal = _algorithm(algorithm, limits), goal_from(question, delta=delta, epsilon=epsilon)
     problem = source.problem()
     assert problem.tables is not None
     probes, items = problem.tables
@@ -120,7 +123,7 @@ def command(
     if outcome_range is not None and outcome_range[0] >= outcome_range[1]:
         raise click.UsageError(f"--outcome-range must be LOW below HIGH, got {outcome_range[0]:g} {outcome_range[1]:g}")
     with output.working("Forecasting", quiet=as_json):
-        first = replace(goal, delta=(1.0 - amendments) * goal.delta)  # what the data as they come may spend
+        first = goal.at((1.0 - amendments) * goal.delta)  # what the data as they come may spend
         expected = prospects(problem, first, chosen, gaps)
     odd = [*[_UNSAID] * source.noise_unsaid, *remarks(problem, outcome_range or (-math.inf, math.inf))]
     if not as_json:
@@ -171,7 +174,9 @@ def _json(campaign: Campaign, expected: tuple[Prospect, ...], odd: list[str]) ->
         "features": list(problem.feature_names),
         "delta": campaign.goal.delta,
         "epsilon": campaign.goal.epsilon,
-        "sigma_known": problem.sigma_known,
+        "goal": campaign.goal.name,
+        "outcome": problem.outcome.name,
+        "sigma_known": problem.outcome.known,
         "algorithm": campaign.algorithm.name,
         "seed": campaign.ledger.charter.seed,
         "amendments": campaign.ledger.charter.amendments,
@@ -184,24 +189,29 @@ def _algorithm(text: str, limits: dict[str, int | None]) -> pw.Algorithm[Any]:
     """The algorithm with the limits of a batch among its settings."""
     if text.partition(",")[0].strip() == "xy-oracle":
         raise pw.InvalidAlgorithm("xy-oracle must be told the truth, which a campaign is to find; choose another one.")
-    given = [f"{name}={value}" for name, value in limits.items() if value is not None]
-    return build(",".join([text, *given]))
+    given = {name: value for name, value in limits.items() if value is not None}
+    own = build(text)
+    if not given:
+        return own
+    if {*given} <= {field.name for field in fields(own)}:  # type: ignore[arg-type]
+        return build(",".join([text, *(f"{name}={value}" for name, value in given.items())]))
+    return pw.Batched(own, **given)
 
 
-def _check_gaps(gaps: tuple[float, ...], goal: pw.BestItem) -> None:
+def _check_gaps(gaps: tuple[float, ...], goal: pw.Goal) -> None:
     for gap in gaps:
         if not (0 <= gap < math.inf and gap + goal.epsilon > 0):
             raise pw.InvalidGoal(f"--gap must be a positive number, got {gap:g}; how much better is worth finding?")
 
 
 def _report(
-    problem: pw.Problem, goal: pw.BestItem, algorithm: pw.Algorithm[Any], expected: tuple[Prospect, ...], odd: list[str]
+    problem: pw.Problem, goal: pw.Goal, algorithm: pw.Algorithm[Any], expected: tuple[Prospect, ...], odd: list[str]
 ) -> None:
     compared = f"{plural(problem.n_items, 'item')} by {problem.n_probes:,} probes"
     output.title(f"{compared}, with confidence {100 * (1 - goal.delta):.4g} %")
     print_roles(problem)
     facts = []
-    if problem.sigma_known:
+    if problem.outcome.known:
         low, high = problem.sigma.min(), problem.sigma.max()
         facts.append(("noise", "", output.number(low) + ("" if low == high else f" to {output.number(high)}")))
     facts.append(("method", "", algorithm.name + ("" if algorithm.proven else ", whose error rate is not proven")))
@@ -213,11 +223,11 @@ def _report(
         _forecast(problem, goal, expected)
 
 
-def _forecast(problem: pw.Problem, goal: pw.BestItem, expected: tuple[Prospect, ...]) -> None:
-    unit = "" if problem.sigma_known else " in units of the noise"
+def _forecast(problem: pw.Problem, goal: pw.Goal, expected: tuple[Prospect, ...]) -> None:
+    unit = "" if problem.outcome.known else " in units of the noise"
     output.say(
-        f"What it may take if the best item is better than each other by a gap{unit}, and all comparisons are as hard "
-        "as the hardest:"
+        f"What it may take if items differ by a gap{unit} wherever it matters, and all comparisons are as hard as the "
+        "hardest:"
     )
     costly = bool((problem.cost != 1.0).any())
     rough = any(row.low is None for row in expected)
@@ -232,4 +242,4 @@ def _forecast(problem: pw.Problem, goal: pw.BestItem, expected: tuple[Prospect, 
     if rough:
         output.say("These numbers are rough: 2·log(1/δ) times the variance of a comparison, over the gap squared.")
     if goal.epsilon > 0:
-        output.say(f"An item within {goal.epsilon:g} of the best will do, so that ties are decided too.")
+        output.say(f"A difference of {goal.epsilon:g} does not matter, so that ties are decided too.")

@@ -17,6 +17,7 @@ from probewise.cli.choices import (
     build,
     delta_option,
     epsilon_option,
+    goal_option,
     seed_option,
     workers_option,
 )
@@ -40,12 +41,11 @@ if TYPE_CHECKING:
 @click.option("--runs", type=WHOLE, default=100, show_default=True, help="Number of runs of each algorithm.")
 @click.option(
     "--noise",
-    default="gaussian",
-    show_default=True,
-    help="Law of the noise: gaussian, rademacher, uniform or bernoulli.",
+    help="Another law of the noise than the one stated: gaussian, rademacher, uniform or bernoulli.",
 )
 @delta_option
 @epsilon_option
+@goal_option
 @seed_option
 @workers_option
 @click.option(
@@ -58,9 +58,10 @@ def command(
     theta: str,
     algorithms: tuple[str, ...],
     runs: int,
-    noise: str,
+    noise: str | None,
     delta: float,
     epsilon: float,
+    question: str,
     seed: int,
     workers: int,
     out: Path | None,
@@ -74,8 +75,10 @@ def command(
     Example
       probewise simulate --probes probes.csv --items items.csv --theta 1,0.2,0 --algorithm sage --algorithm rage
     """
-    problem, goal = source.problem(), pw.BestItem(delta, epsilon)
-    truth = assumed(theta, problem, unique=epsilon == 0)
+    from probewise.goals import goal_from
+
+    problem, goal = source.problem(), goal_from(question, delta=delta, epsilon=epsilon)
+    truth = assumed(theta, problem, goal)
     means = problem.probes @ truth
     if noise == "bernoulli" and not ((means >= 0) & (means <= 1)).all():
         raise pw.InvalidProblem(
@@ -83,7 +86,7 @@ def command(
             f"{means.min():g} to {means.max():g}; scale theta or choose another noise."
         )
     # refuses a tie, which no method would ever decide; where epsilon allows one, nothing is known of a bound
-    bound = None if epsilon > 0 else pw.hardness(problem, truth, tol=1e-3).lower_bound(delta)
+    bound = None if epsilon > 0 else pw.hardness(problem, truth, goal=goal, tol=1e-3).lower_bound(delta)
     found: dict[str, pw.Runs] = {}
     with bars(quiet=as_json) as progress:
         for text in algorithms:
@@ -96,7 +99,7 @@ def command(
                 runs=runs,
                 seed=seed,
                 workers=workers,
-                noise=cast("Noise", noise),
+                noise=cast("Noise | None", noise),
                 progress=lambda done, total, text=text: progress(text, done, total),  # type: ignore[misc]
                 journal=None if stem is None else Path(f"{stem}.jsonl"),
             )

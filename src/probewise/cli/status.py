@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 BAR, SPAN = 40, 24
 """Widths of the bar of progress and of the picture of the intervals."""
-STYLES = {"best": "bold green", "leading": "bold", "tied": "green", "remaining": "", "eliminated": "dim"}
+STYLES = {"leading": "bold", "tied": "green", "remaining": "", "eliminated": "dim"}
+"""State of an item -> how it is printed; what the goal calls an item that is found is bold and green."""
 
 
 @click.command()
@@ -44,7 +45,7 @@ def command(path: str, everything: bool, as_json: bool) -> None:
     if as_json:
         output.print_json(standing.to_json())
         return
-    output.say(standing.sentence, style="bold green" if standing.item is not None else "bold")
+    output.say(standing.sentence, style="bold green" if standing.answer is not None else "bold")
     for warning in standing.warnings:
         output.say(f"Warning: {warning}", style="yellow")
     _progress(standing)
@@ -57,7 +58,7 @@ def _progress(standing: Status) -> None:
         return
     filled = round(BAR * standing.progress)
     bar = Text.assemble(
-        ("━" * filled, "green" if standing.item else "blue"),
+        ("━" * filled, "blue" if standing.answer is None else "green"),
         ("─" * (BAR - filled), "dim"),
         f" {100 * standing.progress:.0f} % of the way to the answer",
     )
@@ -73,13 +74,14 @@ def _facts(campaign: Campaign, standing: Status) -> None:
         due = f", due {standing.due}" if standing.due else ""
         facts.append(("waiting for", output.number(standing.waiting), f"rows of round {standing.waiting_round}{due}"))
     ahead = standing.forecast
-    if ahead is not None and standing.item is None and ahead["rounds"]:
+    if ahead is not None and standing.answer is None and ahead["rounds"]:
         cost = f", cost {output.number(round(ahead['cost']))}" if costly else ""
         rest = f"in {ahead['rounds']:g} round{'s' * (ahead['rounds'] != 1)}{cost}"
         span = f"{output.number(ahead['low'])} to {output.number(ahead['high'])} with probability 80 %"
         facts.append(("to go, about", output.number(ahead["measurements"]), f"{rest}; {span}"))
-    if standing.item is None:
-        facts.append(("may be best", output.number(len(standing.remaining)), f"of {len(standing.items):,} items"))
+    if standing.answer is None:
+        left = output.number(len(standing.remaining))
+        facts.append(("still possible", left, f"of {len(standing.items):,} items may be {campaign.goal.predicate}"))
     output.facts(facts)
 
 
@@ -94,7 +96,8 @@ def _ranking(campaign: Campaign, standing: Status, most: int) -> None:
     drawn.add_column(f"{100 * (1 - standing.risk):.4g} % intervals", no_wrap=True)
     drawn.add_column("", overflow="fold")
     for item in shown:
-        style = STYLES["leading" if item.state == "best" and standing.item is None else item.state]
+        found = item.state not in STYLES
+        style = STYLES["leading"] if found and standing.answer is None else STYLES.get(item.state, "bold green")
         drawn.add_row(
             Text(visible(item.name), style=style),
             _estimate(item),
@@ -119,9 +122,9 @@ def _estimate(item: ItemStatus) -> str:
 
 def _why(item: ItemStatus, standing: Status) -> str:
     """State and reason, in one line if it can be; --json and the report have all of it."""
-    if item.state == "best" and standing.item is None:
+    if item.state not in STYLES and standing.answer is None:
         return "first, but not certified"
-    if item.state in ("best", "leading"):
+    if item.state == "leading" or item.state not in STYLES:
         return item.state
     why = item.why.rpartition(", ")[0] if item.why.endswith("standard errors") else item.why
     return why.removesuffix(f" {standing.leader}") if why.endswith(f" behind {standing.leader}") else why

@@ -11,8 +11,9 @@ import numpy as np
 
 from probewise.experiments import methods
 from probewise.experiments.sweep import Make
-from probewise.goal import BestItem
+from probewise.goals import BestItem
 from probewise.instances import Instance, many_arms
+from probewise.outcomes import Gaussian
 from probewise.problem import Problem
 from probewise.simulation import Rate, exact_rate, simulate
 from probewise.simulation.environment import Noise
@@ -141,7 +142,7 @@ def _finding(
         if name in methods.UNKNOWN_SIGMA:
             if noise != "gaussian":
                 continue
-            problem = replace(problem, sigma_known=False)
+            problem = replace(problem, outcome=Gaussian(problem.sigma, unknown=True))
         what = f"{name}, δ = {delta:g}, {trap}"
         found = simulate(
             problem,

@@ -15,7 +15,7 @@ import numpy as np
 
 from probewise.algorithms import Algorithm
 from probewise.coordinates import Array
-from probewise.goal import BestItem
+from probewise.goals import BestItem
 from probewise.instances import Instance
 from probewise.problem import Problem
 from probewise.simulation import Runs, Trial, repeat

@@ -18,7 +18,7 @@ from probewise.confidence import SelfNormalised, TrackAndStop
 from probewise.coordinates import Array, Counts
 from probewise.errors import InvalidAlgorithm, MissingExtra
 from probewise.estimate import RankOne, least_squares
-from probewise.goal import BestItem
+from probewise.goals import Answer, Goal
 from probewise.measurements import Measurements
 from probewise.problem import Problem
 from probewise.result import Result
@@ -52,7 +52,7 @@ def in_order(environment: LinearEnvironment, rng: np.random.Generator) -> Observ
 
 def run(
     environment: LinearEnvironment,
-    goal: BestItem,
+    goal: Goal,
     algorithm: Algorithm[Any],
     rng: np.random.Generator,
     *,
@@ -73,12 +73,12 @@ def run(
             return _result(problem, None, data, 0)
         data, rounds = in_order(environment, rng)(counts, 0), 1
         state = algorithm.tell(problem, goal, state, data)
-    item = algorithm.answer(problem, goal, state)
-    if item is None:
-        item, count, mean = _advanced(environment, goal, algorithm, state, data, rng, limit)
+    answer = algorithm.answer(problem, goal, state)
+    if answer is None:
+        answer, count, mean = _advanced(environment, goal, algorithm, state, data, rng, limit)
         rounds += int((count - data.count).sum())
         data = Measurements(count, mean, np.zeros(problem.n_probes))
-    return _result(problem, item, data, rounds)
+    return _result(problem, answer, data, rounds)
 
 
 def _known(algorithm: Algorithm[Any]) -> bool:
@@ -89,26 +89,30 @@ def _known(algorithm: Algorithm[Any]) -> bool:
 
 
 def _numbers(environment: LinearEnvironment, size: int, rng: np.random.Generator) -> Array:
-    return rng.random(size) if environment.noise == "bernoulli" else unit_noise(environment.noise, size, rng)
+    noise = environment.additive
+    if noise is None:
+        law = environment.problem.outcome.name
+        raise InvalidAlgorithm(f"outcomes of the law '{law}' are no sum of mean and noise; use simulate.")
+    return rng.random(size) if noise == "bernoulli" else unit_noise(noise, size, rng)
 
 
-def _result(problem: Problem, item: int | None, data: Measurements, rounds: int) -> Result:
-    status = "budget exhausted" if item is None else "identified"
-    name = None if item is None else problem.item_names[item]
+def _result(problem: Problem, answer: Answer | None, data: Measurements, rounds: int) -> Result:
+    status = "budget exhausted" if answer is None else "identified"
+    names = tuple(problem.item_names[i] for i in answer or ())
     theta = least_squares(problem.probes, data, sigma=problem.sigma).theta
-    return Result(item, name, data.n, data.cost(problem.cost), rounds, status, theta, ())
+    return Result(answer, names, data.n, data.cost(problem.cost), rounds, status, theta, ())
 
 
 def _advanced(
     environment: LinearEnvironment,
-    goal: BestItem,
+    goal: Goal,
     algorithm: LinGapE,
     state: Comparison,
     data: Measurements,
     rng: np.random.Generator,
     limit: float,
-) -> tuple[int | None, Counts, Array]:
-    """The item, or None at the limit, with counts (n,) and mean outcomes (n,) of all measurements."""
+) -> tuple[Answer | None, Counts, Array]:
+    """The answer, or None at the limit, with counts (n,) and mean outcomes (n,) of all measurements."""
     from probewise.simulation import kernel
 
     problem = environment.problem
@@ -125,12 +129,12 @@ def _advanced(
             _look_up(problem, work, int(work.whole[kernel.LEADER]), int(work.whole[kernel.RIVAL]))
         if why == kernel.SPENT and done >= limit:
             break
-    item = int(work.whole[kernel.LEADER]) if why == kernel.STOPPED else None
-    return item, work.counts, work.total / np.maximum(work.counts, 1)
+    answer = (int(work.whole[kernel.LEADER]),) if why == kernel.STOPPED else None
+    return answer, work.counts, work.total / np.maximum(work.counts, 1)
 
 
 def _prepared(
-    environment: LinearEnvironment, goal: BestItem, algorithm: LinGapE, state: Comparison, data: Measurements
+    environment: LinearEnvironment, goal: Goal, algorithm: LinGapE, state: Comparison, data: Measurements
 ) -> tuple[Setting, Work, float]:
     """Arrays for the kernel, and the multiple of I by which the threshold's own matrix exceeds V."""
     from probewise.simulation.kernel import Setting, Work
@@ -181,7 +185,7 @@ def _prepared(
     return setting, work, penalty
 
 
-def _law(problem: Problem, goal: BestItem, algorithm: LinGapE, state: Comparison) -> tuple[float, float, float, float]:
+def _law(problem: Problem, goal: Goal, algorithm: LinGapE, state: Comparison) -> tuple[float, float, float, float]:
     """p, a, b, c such that the width of the state's threshold is √(a(b + log det(V + pI))) + c."""
     threshold, r = state.threshold, state.items.shape[1]
     if isinstance(threshold, TrackAndStop):

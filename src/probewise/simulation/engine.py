@@ -17,7 +17,7 @@ from probewise.algorithms.lingape import LinGapE
 from probewise.coordinates import Array
 from probewise.design import digest, remembering
 from probewise.errors import InvalidProblem, MissingExtra
-from probewise.goal import BestItem
+from probewise.goals import BestItem, Goal
 from probewise.measurements import Measurements
 from probewise.problem import Problem
 from probewise.result import Result
@@ -50,12 +50,12 @@ def simulate(
     problem: Problem,
     theta: ArrayLike,
     algorithm: Algorithm[Any],
-    goal: BestItem | None = None,
+    goal: Goal | None = None,
     *,
     runs: int,
     seed: int = 0,
     workers: int = 1,
-    noise: Noise = "gaussian",
+    noise: Noise | None = None,
     progress: Callable[[int, int], None] | None = None,
     backend: Backend | None = None,
     journal: str | Path | None = None,
@@ -67,7 +67,7 @@ def simulate(
     ``progress(finished, runs)`` is called now and then. ``journal`` names a file in which finished runs are kept: the
     same call goes on where an interruption, or a smaller number of runs, ended. ``backend`` is how joblib starts
     workers: "loky" on this machine, "dask" or "ray" on a cluster that has been connected to. A run that would exceed
-    ``budget`` measurements ends without an answer.
+    ``budget`` measurements ends without an answer. Outcomes follow the law that the problem states, or ``noise``.
     """
     trial = Trial(problem, LinearEnvironment(problem, np.asarray(theta, dtype=np.float64), noise).theta, algorithm)
     about = {
@@ -82,22 +82,19 @@ def simulate(
 
 
 def _fingerprint(problem: Problem) -> str:
-    """Digest of all of a problem that a run depends on; a known noise and a stock without limit go without saying."""
-    parts = [problem.probes, problem.items, problem.sigma, problem.cost]
-    if not problem.sigma_known or np.isfinite(problem.stock).any():
-        parts.append(np.append(problem.stock, float(problem.sigma_known)))
-    return digest(*parts).hex()
+    """Digest of all of a problem that a run depends on."""
+    return digest(problem.probes, problem.items, problem.outcome, problem.cost, problem.stock).hex()
 
 
 def repeat(
     draw: Callable[[int], Trial],
-    goal: BestItem | None = None,
+    goal: Goal | None = None,
     *,
     about: dict[str, Any],
     runs: int,
     seed: int = 0,
     workers: int = 1,
-    noise: Noise = "gaussian",
+    noise: Noise | None = None,
     progress: Callable[[int, int], None] | None = None,
     backend: Backend | None = None,
     journal: str | Path | None = None,
@@ -130,7 +127,7 @@ def repeat(
     return Runs.of(rows.values(), provenance | {"runs": runs})
 
 
-def one_run(trial: Trial, goal: BestItem, noise: Noise, seed: int, run: int, budget: int | None = None) -> Row:
+def one_run(trial: Trial, goal: Goal, noise: Noise | None, seed: int, run: int, budget: int | None = None) -> Row:
     """The row of one run."""
     problem, theta, algorithm = trial
     environment = LinearEnvironment(problem, theta, noise)
@@ -141,8 +138,7 @@ def one_run(trial: Trial, goal: BestItem, noise: Noise, seed: int, run: int, bud
     began = time.perf_counter()
     result = _identified(environment, goal, algorithm, stream, budget)
     seconds = time.perf_counter() - began
-    values = problem.items @ theta
-    correct = result.item is not None and bool(values.max() - values[result.item] <= goal.epsilon)
+    correct = result.items is not None and goal.right(problem.items @ theta, result.items)
     return {
         "run": run,
         "seed": seed,
@@ -157,7 +153,7 @@ def one_run(trial: Trial, goal: BestItem, noise: Noise, seed: int, run: int, bud
 
 def _identified(
     environment: LinearEnvironment,
-    goal: BestItem,
+    goal: Goal,
     algorithm: Algorithm[Any],
     stream: Callable[[int, int], np.random.Generator],
     budget: int | None,
@@ -168,7 +164,7 @@ def _identified(
         return environment.draw(counts, stream(step, _OUTCOMES))
 
     observe: Observe = drawn
-    if isinstance(algorithm, LinGapE):
+    if isinstance(algorithm, LinGapE) and environment.additive is not None:
         numbers = stream(0, _OUTCOMES)
         if compiled.supports(algorithm):
             return compiled.run(environment, goal, algorithm, numbers, budget=budget)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from probewise.coordinates import Array
 from probewise.errors import InvalidProblem
 from probewise.measurements import Measurements
+from probewise.outcomes import Gaussian
 from probewise.problem import Problem
 
 Noise = Literal["gaussian", "rademacher", "uniform", "bernoulli"]
@@ -21,18 +22,18 @@ _ONE_BY_ONE = 1000
 
 @dataclass(frozen=True, eq=False)
 class LinearEnvironment:
-    """Outcomes x'θ + noise; the noise is σ-sub-Gaussian with variance σ², or outcomes are 0 and 1.
+    """Outcomes with mean x'θ, by the law that the problem states or with another noise of the same scale σ.
 
-    "rademacher": ±σ. "uniform": on [-√3σ, √3σ]. "bernoulli": 1 with probability x'θ clipped to [0, 1], which is
-    ½-sub-Gaussian: σ must be at least ½.
+    "gaussian": of variance σ². "rademacher": ±σ. "uniform": on [-√3σ, √3σ]. "bernoulli": 1 with probability x'θ
+    clipped to [0, 1], which is ½-sub-Gaussian: σ must be at least ½.
     """
 
     problem: Problem
     """Probes and their noise."""
     theta: Array
     """(d,): the truth."""
-    noise: Noise = "gaussian"
-    """The law of the noise."""
+    noise: Noise | None = None
+    """Another law of the noise than the problem states."""
     seed: int | None = None
     """Of the stream that ``measure`` uses."""
 
@@ -42,7 +43,7 @@ class LinearEnvironment:
             raise InvalidProblem(
                 f"theta must be {self.problem.dimension} finite numbers, one per feature, got shape {theta.shape}."
             )
-        if self.noise not in NOISES:
+        if self.noise is not None and self.noise not in NOISES:
             raise InvalidProblem(f"noise must be one of {', '.join(NOISES)}, got {self.noise!r}.")
         if self.noise == "bernoulli" and (self.problem.sigma < 0.5).any():
             raise InvalidProblem(
@@ -51,6 +52,11 @@ class LinearEnvironment:
         theta.setflags(write=False)
         object.__setattr__(self, "theta", theta)
         object.__setattr__(self, "_rng", np.random.default_rng(self.seed))
+
+    @property
+    def additive(self) -> Noise | None:
+        """The noise that is added to means, if outcomes are made in that way, or "bernoulli"; else None."""
+        return "gaussian" if self.noise is None and isinstance(self.problem.outcome, Gaussian) else self.noise
 
     @property
     def means(self) -> Array:
@@ -68,6 +74,8 @@ class LinearEnvironment:
         rng: np.random.Generator = self._rng  # type: ignore[attr-defined]
         at = np.asarray(indices, dtype=np.int64)
         means, sigma = self.means[at], self.problem.sigma[at]
+        if self.noise is None:
+            return self.problem.outcome.outcomes(means, sigma, rng)
         if self.noise == "bernoulli":
             return (rng.random(at.size) < means).astype(np.float64)
         return np.asarray(means + sigma * unit_noise(self.noise, at.size, rng))
@@ -77,7 +85,10 @@ class LinearEnvironment:
         asked = np.flatnonzero(counts)
         n = counts[asked]
         mean, scatter = np.zeros(counts.size), np.zeros(counts.size)
-        if self.noise == "bernoulli":
+        if self.noise is None:
+            law, scale = self.problem.outcome, self.problem.sigma[asked]
+            mean[asked], scatter[asked] = law.drawn(self.means[asked], scale, n, rng)
+        elif self.noise == "bernoulli":
             hits = rng.binomial(n, self.means[asked])
             mean[asked], scatter[asked] = hits / n, hits * (n - hits) / n
         else:

@@ -19,10 +19,11 @@ from probewise.algorithms.base import Standing
 from probewise.coordinates import Array, Counts
 from probewise.design import digest, remembering
 from probewise.errors import ProbewiseError
-from probewise.goal import BestItem
+from probewise.goals import Answer, BestItem, Goal
 from probewise.measurements import Measurements
 from probewise.problem import Problem
 from probewise.simulation import LinearEnvironment
+from probewise.testing.abilities import ABILITIES
 from probewise.testing.problems import EASY, linear_bandit, transductive
 
 Build = Callable[[Problem, Array], Algorithm[Any]]
@@ -88,7 +89,7 @@ def is_right(build: Build) -> None:
         with remembering():
             answers = [_run(algorithm, problem, theta, seed=seed).answer for seed in (0, 1)]
         best = int(np.argmax(problem.items @ theta))
-        _expect(answers == [best, best], f"{case.__name__}: the best item is {best}, got {answers} in two runs")
+        _expect(answers == [(best,), (best,)], f"{case.__name__}: the best item is {best}, got {answers} in two runs")
 
 
 def needs_nothing_for_one_item(build: Build) -> None:
@@ -97,8 +98,8 @@ def needs_nothing_for_one_item(build: Build) -> None:
     algorithm = build(problem, theta)
     state = algorithm.init(problem, BestItem())
     answer = algorithm.answer(problem, BestItem(), state)
-    _expect(answer == 0, f"a single item must be the answer at once, got {answer}")
-    _check_standing(algorithm.standing(problem, BestItem(), state), 1, 0, 0)
+    _expect(answer == (0,), f"a single item must be the answer at once, got {answer}")
+    _check_standing(algorithm.standing(problem, BestItem(), state), 1, (0,), (0,))
 
 
 def settles_ties_within_epsilon(build: Build) -> None:
@@ -109,7 +110,7 @@ def settles_ties_within_epsilon(build: Build) -> None:
         return
     for seed in (0, 1):
         answer = _run(algorithm, problem, theta, goal=BestItem(epsilon=0.5), seed=seed).answer
-        _expect(answer in (0, 1), f"items 0 and 1 tie within epsilon and item 2 is far below, got {answer}")
+        _expect(answer in ((0,), (1,)), f"items 0 and 1 tie within epsilon and item 2 is far below, got {answer}")
 
 
 def believes_the_data(build: Build) -> None:
@@ -119,7 +120,7 @@ def believes_the_data(build: Build) -> None:
     if _knows(algorithm):
         return
     answer = _run(algorithm, problem, -theta).answer
-    _expect(answer == 1, f"the measurements say item 1, whatever the settings were taken from; got {answer}")
+    _expect(answer == (1,), f"the measurements say item 1, whatever the settings were taken from; got {answer}")
 
 
 def is_deterministic(build: Build) -> None:
@@ -209,13 +210,13 @@ CHECKS: dict[str, Callable[[Build], None]] = {
         replays,
         goes_on_from_one_round,
     )
-}
+} | ABILITIES
 """Name -> check."""
 
 
 class _Run(NamedTuple):
     rounds: list[tuple[Counts, Measurements]]
-    answer: int
+    answer: Answer
 
 
 def _run(
@@ -223,7 +224,7 @@ def _run(
     problem: Problem,
     theta: Array,
     *,
-    goal: BestItem | None = None,
+    goal: Goal | None = None,
     seed: int = 0,
     state: Any = None,
     step: int = 0,
@@ -250,22 +251,23 @@ def _check_counts(counts: Any, n: int) -> None:
     _expect(bool(counts.any()), "ask must ask for at least one measurement while there is no answer, got only zeros")
 
 
-def _check_standing(standing: Standing, n: int, end: int, answer: int | None) -> None:
-    """After some rounds of a run that ends with item ``end``; ``answer`` is what it answers now."""
-    left, leader, progress = standing.remaining, standing.leader, standing.progress
+def _check_standing(standing: Standing, n: int, end: Answer, answer: Answer | None) -> None:
+    """After some rounds of a run that ends with the items ``end``; ``answer`` is what it answers now."""
+    left, guess, progress = standing.remaining, standing.guess, standing.progress
     _expect(
         isinstance(left, np.ndarray) and left.dtype == np.int64 and bool(np.isin(left, np.arange(n)).all()),
         f"remaining must be int64 numbers of items, from 0 to {n - 1}, got {left!r}",
     )
     _expect(bool((np.diff(left) > 0).all()), f"remaining must name each item once, ascending, got {left}")
-    _expect(end in left, f"item {end} was the answer in the end, but had been ruled out, with {left} left")
-    _expect(leader is None or leader in left, f"the leader must be among the items left, {left}, got {leader}")
+    _expect({*end} <= {*left}, f"items {end} were the answer in the end, but had been ruled out, with {left} left")
+    _expect(isinstance(guess, tuple), f"the guess must be a tuple of items, got {guess!r}")
+    _expect({*guess} <= {*left}, f"the guess must be among the items left, {left}, got {guess}")
     if answer is None:
         possible = progress is None or 0 <= progress <= 1
         _expect(possible, f"progress must lie between 0 and 1, or be None, got {progress}")
         return
-    now = (leader, progress)
-    _expect(now == (answer, 1.0), f"the answer {answer} must lead, with progress 1, got {now}")
+    now = (guess, progress)
+    _expect(now == (answer, 1.0), f"the answer {answer} must be the guess, with progress 1, got {now}")
 
 
 def _expect(holds: bool, sentence: str) -> None:

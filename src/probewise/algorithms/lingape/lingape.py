@@ -15,7 +15,7 @@ from probewise.confidence import Estimator, Evidence, SelfNormalised, Threshold,
 from probewise.coordinates import Array, Counts
 from probewise.errors import InvalidAlgorithm
 from probewise.estimate import RankOne
-from probewise.goal import BestItem
+from probewise.goals import Answer, BestItem, Goal
 from probewise.measurements import Measurements
 from probewise.problem import Problem
 
@@ -65,6 +65,7 @@ class LinGapE(Algorithm[Comparison]):
     name: ClassVar[str] = "lingape"
     summary: ClassVar[str] = "One measurement at a time, for the leader against its most plausible rival."
     reference: ClassVar[str] = "Xu, Honda, Sugiyama 2018, Algorithm 1"
+    goals: ClassVar[tuple[type[Goal], ...]] = (BestItem,)
     needs: ClassVar[str] = "nothing; a bound on the norm of θ to run as published"
 
     def __post_init__(self) -> None:
@@ -94,7 +95,7 @@ class LinGapE(Algorithm[Comparison]):
         """As the threshold."""
         return self.threshold is None or self.threshold.proven
 
-    def init(self, problem: Problem, goal: BestItem) -> Comparison:
+    def init(self, problem: Problem, goal: Goal) -> Comparison:
         """V = ηI for ridge; for least squares, coordinates in which the first round gives V = I."""
         count = np.zeros(problem.n_probes, dtype=np.int64)
         if problem.n_items == 1:
@@ -108,7 +109,7 @@ class LinGapE(Algorithm[Comparison]):
         state = Comparison(problem.scaled_probes, problem.items, threshold, count, fit)
         return self._compared(problem, goal, state) if self.initial == "none" else state
 
-    def ask(self, problem: Problem, goal: BestItem, state: Comparison, rng: np.random.Generator) -> Counts:
+    def ask(self, problem: Problem, goal: Goal, state: Comparison, rng: np.random.Generator) -> Counts:
         """The first round, then one measurement at a time."""
         if self.initial != "none" and not state.count.any():
             return self._first(problem)
@@ -116,7 +117,7 @@ class LinGapE(Algorithm[Comparison]):
         counts[self._choice(problem, state)] = 1
         return counts
 
-    def tell(self, problem: Problem, goal: BestItem, state: Comparison, measurements: Measurements) -> Comparison:
+    def tell(self, problem: Problem, goal: Goal, state: Comparison, measurements: Measurements) -> Comparison:
         """θ̂ and V with the new measurements, then the next comparison."""
         if problem.n_items == 1:
             return state
@@ -124,19 +125,19 @@ class LinGapE(Algorithm[Comparison]):
         state = replace(state, count=state.count + measurements.count, fit=fit)
         return self._compared(problem, goal, state)
 
-    def answer(self, problem: Problem, goal: BestItem, state: Comparison) -> int | None:
+    def answer(self, problem: Problem, goal: Goal, state: Comparison) -> Answer | None:
         """The leader, once B <= epsilon."""
-        return state.leader if problem.n_items == 1 or state.bound <= goal.epsilon else None
+        return (state.leader,) if problem.n_items == 1 or state.bound <= goal.epsilon else None
 
-    def standing(self, problem: Problem, goal: BestItem, state: Comparison) -> Standing:
+    def standing(self, problem: Problem, goal: Goal, state: Comparison) -> Standing:
         """All items until the leader is the answer; then it and those within epsilon that it does not beat outright."""
         answer, fit = self.answer(problem, goal, state), state.fit
         if answer is None or fit is None:
-            leader = state.leader if state.count.any() else answer
-            return Standing(np.arange(problem.n_items), leader, None if answer is None else 1.0)
+            guess = (state.leader,) if state.count.any() else answer or ()
+            return Standing(np.arange(problem.n_items), guess, None if answer is None else 1.0)
         scores, width = state.items @ fit.theta, state.threshold.width(self._evidence(problem, goal, state))
-        bounds = scores - scores[answer] + width * _norms(fit, state.items, answer)
-        bounds[answer] = math.inf
+        bounds = scores - scores[answer[0]] + width * _norms(fit, state.items, answer[0])
+        bounds[answer[0]] = math.inf
         return Standing(np.flatnonzero(bounds > 0.0), answer, 1.0)
 
     def _first(self, problem: Problem) -> Counts:
@@ -145,7 +146,7 @@ class LinGapE(Algorithm[Comparison]):
             return np.ones(problem.n_probes, dtype=np.int64)
         return np.bincount(spanner(problem.coordinates.probes), minlength=problem.n_probes)
 
-    def _compared(self, problem: Problem, goal: BestItem, state: Comparison) -> Comparison:
+    def _compared(self, problem: Problem, goal: Goal, state: Comparison) -> Comparison:
         """Leader, rival and B."""
         assert state.fit is not None
         scores = state.items @ state.fit.theta
@@ -159,7 +160,7 @@ class LinGapE(Algorithm[Comparison]):
         bounds[leader] = -math.inf
         return replace(state, leader=leader, rival=first_largest(bounds), bound=float(bounds.max()))
 
-    def _evidence(self, problem: Problem, goal: BestItem, state: Comparison) -> Evidence:
+    def _evidence(self, problem: Problem, goal: Goal, state: Comparison) -> Evidence:
         assert state.fit is not None
         n, r = int(state.count.sum()), state.items.shape[1]
         known = Evidence(goal.delta, max(n, 1), problem.n_items - 1, problem.n_items, n, problem.coordinates.rank)

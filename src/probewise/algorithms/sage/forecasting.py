@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from probewise.algorithms.base import Forecast
 from probewise.algorithms.sage.knowledge import Knowledge, enough
-from probewise.confidence import log_wealth
 from probewise.coordinates import Array
 from probewise.estimate import least_squares
-from probewise.goal import BestItem
+from probewise.goals import Goal
+from probewise.outcomes import Law
 from probewise.problem import Problem
 
 DRAWS = 200
@@ -44,6 +44,8 @@ class Race:
     """(k, m): log of how much more the bets must make."""
     noise: float
     """Scale of the noise as it counts for bets."""
+    law: Law
+    """By which bets grow."""
 
     def rounds(self, whitener: Array, sizes: list[int], sigma: float, rng: np.random.Generator) -> NDArray[np.int64]:
         """(k,): rounds of the given ``sizes`` until every comparison of a draw has been decided at some time.
@@ -52,7 +54,7 @@ class Race:
         """
         seen = self.rows @ whitener
         variance = np.einsum("kmr,kmr->km", seen, seen)
-        needed = self.lacking + log_wealth(self.total / self.noise, self.precision, self.unit)
+        needed = self.lacking + self.law.log_account(self.total, self.precision, self.unit, self.noise)
         waiting = variance > 0  # not an item and itself
         walk, done = np.zeros((len(seen), seen.shape[2])), np.zeros(len(seen), dtype=np.int64)
         measured = 0
@@ -66,12 +68,12 @@ class Race:
             error = np.einsum("ir,ir->i", seen[at, which], walk[at])
             total = self.total[at, which] + (measured * self.gaps[at, which] + error) / variance[at, which]
             precision = self.precision[at, which] + measured / variance[at, which]
-            won = log_wealth(total / self.noise, precision, self.unit[at, which]) >= needed[at, which]
+            won = self.law.log_account(total, precision, self.unit[at, which], self.noise) >= needed[at, which]
             waiting[at[won], which[won]] = False
         return done
 
 
-def race(problem: Problem, goal: BestItem, state: Knowledge, rng: np.random.Generator, sigma: float) -> Race:
+def race(problem: Problem, goal: Goal, state: Knowledge, rng: np.random.Generator, sigma: float) -> Race:
     """Parameters drawn from N(θ̂, σ²V⁻¹), each with the comparisons of its best item with the others alive."""
     alive = state.alive[:RIVALS]
     items = problem.items[alive]
@@ -92,14 +94,15 @@ def race(problem: Problem, goal: BestItem, state: Knowledge, rng: np.random.Gene
         unit=np.where(np.isfinite(unit), unit, 1.0),
         lacking=np.broadcast_to(enough(problem, goal) - state.wealth[: alive.size], values.shape),
         noise=state.noise(problem, goal),
+        law=problem.outcome,
     )
 
 
-def even_race(gap: float, unit: float, needed: float, rivals: int) -> Race:
+def even_race(law: Law, gap: float, unit: float, needed: float, rivals: int) -> Race:
     """Unrelated comparisons of which only their true lead is known; each has a feature of its own."""
     ones = np.ones((DRAWS, rivals))
     rows = np.broadcast_to(np.eye(rivals), (DRAWS, rivals, rivals))
-    return Race(rows, 0.0 * ones, 0.0 * ones, gap * ones, unit * ones, needed * ones, 1.0)
+    return Race(rows, 0.0 * ones, 0.0 * ones, gap * ones, unit * ones, needed * ones, 1.0, law)
 
 
 def expected(done: NDArray[np.int64], sizes: list[int], price: float, batches: Callable[[int], int]) -> Forecast:

@@ -10,16 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probewise.algorithms.sage.prior import Items, Prior
-from probewise.confidence import ReplicateBound, log_wealth
 from probewise.coordinates import Array
 from probewise.estimate import Pooled, Sums, least_squares
-from probewise.goal import BestItem
+from probewise.goals import Goal
 from probewise.measurements import Measurements
 from probewise.problem import Problem
 from probewise.threads import few
-
-_NOISE = 0.1
-"""Part of δ that a bound on noise of unknown scale may spend."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +42,7 @@ class Knowledge:
     """(n,): which probes the last round measured; the next design begins with them."""
 
     @few
-    def plus(self, problem: Problem, goal: BestItem, rounds: Sequence[Measurements]) -> Knowledge:
+    def plus(self, problem: Problem, goal: Goal, rounds: Sequence[Measurements]) -> Knowledge:
         """With one more round, or several that overlapped: what bets on them have made, and what that rules out.
 
         Bets on each know nothing of the others, and nothing is ruled out before all of them are there.
@@ -62,7 +58,7 @@ class Knowledge:
         now = now._of(np.argsort(-(problem.items[now.alive] @ theta), kind="stable"))._concluded(problem, goal)
         return replace(now, collected={z: now.sums(problem, z) for z in map(int, now.alive[:2])})
 
-    def leads(self, problem: Problem, goal: BestItem) -> tuple[Array, Array]:
+    def leads(self, problem: Problem, goal: Goal) -> tuple[Array, Array]:
         """(k - 1,), (k - 1,): leads of the first item plus epsilon in units of the noise, and their standard errors."""
         leader, rivals = int(self.alive[0]), self.alive[1:]
         precision, total = (part[1:] for part in self.collected[leader])
@@ -70,19 +66,17 @@ class Knowledge:
         precision = np.where(precision > 0, precision, self.prior.unit(problem, leader, rivals))
         return (total / precision + goal.epsilon) / self.noise(problem, goal), 1.0 / np.sqrt(precision)
 
-    def noise(self, problem: Problem, goal: BestItem) -> float:
-        """1, or an upper bound on the unknown scale of the noise at all times at once."""
-        if problem.sigma_known:
-            return 1.0
-        return math.sqrt(ReplicateBound().variance(*self.pool.pure_error, _NOISE * goal.delta))
+    def noise(self, problem: Problem, goal: Goal) -> float:
+        """What the scale of the noise must be multiplied by to bound it at all times at once; 1 if it is known."""
+        return problem.outcome.bound(self.pool.pure_error, goal.delta)
 
-    def _settled(self, problem: Problem, goal: BestItem, since: Knowledge, fresh: dict[int, Sums]) -> Knowledge:
+    def _settled(self, problem: Problem, goal: Goal, since: Knowledge, fresh: dict[int, Sums]) -> Knowledge:
         """With the gains of a round, which says ``fresh``: all items were bet against the first, that on the second.
 
         Odds follow what was known of y'θ + epsilon ``since`` before the round, and pay for y'θ > 0; eased, for
         y'θ > -epsilon. While nothing bounds the noise, nothing is bet.
         """
-        noise = since.noise(problem, goal)
+        noise, account = since.noise(problem, goal), problem.outcome.log_account
         if not since.collected or since.alive.size == 1 or not math.isfinite(noise):
             return self
         wealth, eased = self.wealth.copy(), dict(self.eased)
@@ -92,10 +86,10 @@ class Knowledge:
             precision, total = since.collected[rival].at(rows)
             after = (since.collected[rival] + fresh[rival]).at(rows)
             lift = goal.epsilon * precision
-            gain = log_wealth((after.total + lift) / noise, after.precision, unit)
-            wealth[rows] += gain - log_wealth((total + lift) / noise, precision, unit)
+            gain = account(after.total + lift, after.precision, unit, noise)
+            wealth[rows] += gain - account(total + lift, precision, unit, noise)
             if goal.epsilon > 0:
-                more = log_wealth((after.total + goal.epsilon * after.precision) / noise, after.precision, unit) - gain
+                more = account(after.total + goal.epsilon * after.precision, after.precision, unit, noise) - gain
                 eased[rival] = eased.get(rival, np.zeros(rows.size)) + _placed(more, rows)
         return replace(self, wealth=wealth, eased=eased)
 
@@ -108,7 +102,7 @@ class Knowledge:
         first, others = problem.items[leader], problem.items[self.alive]
         return first - others, np.abs(first) + np.abs(others)
 
-    def _concluded(self, problem: Problem, goal: BestItem) -> Knowledge:
+    def _concluded(self, problem: Problem, goal: Goal) -> Knowledge:
         """Without the items that are ruled out; if that is all, with the first. With the winner, if there is one."""
         kept = ~(self.wealth >= enough(problem, goal))  # what is not a number rules nobody out
         kept[0] |= not kept.any()
@@ -126,15 +120,15 @@ class Knowledge:
             eased={z: log[rows] for z, log in self.eased.items()},
         )
 
-    def _good_enough(self, problem: Problem, goal: BestItem) -> bool:
+    def _good_enough(self, problem: Problem, goal: Goal) -> bool:
         """Whether no item left can be ahead of the first by more than epsilon."""
         eased = self.eased.get(int(self.alive[0]))
         return eased is not None and bool(((self.wealth + eased)[1:] >= enough(problem, goal)).all())
 
 
-def enough(problem: Problem, goal: BestItem) -> float:
+def enough(problem: Problem, goal: Goal) -> float:
     """log 1/δ, of what is left of δ once the noise has had its part: wealth that rules out."""
-    return -math.log(goal.delta if problem.sigma_known else (1.0 - _NOISE) * goal.delta)
+    return -math.log(problem.outcome.left(goal.delta))
 
 
 def _placed(values: Array, rows: NDArray[np.bool_]) -> Array:

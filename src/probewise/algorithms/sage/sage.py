@@ -19,7 +19,7 @@ from probewise.coordinates import Array, Counts
 from probewise.design import Directions, pairs, star
 from probewise.errors import InvalidAlgorithm, InvalidGoal
 from probewise.estimate import Pooled
-from probewise.goal import BestItem
+from probewise.goals import Answer, BestItem, Goal
 from probewise.measurements import Measurements
 from probewise.problem import Problem
 from probewise.threads import few
@@ -55,9 +55,11 @@ class Sage(Algorithm[Knowledge]):
     name: ClassVar[str] = "sage"
     summary: ClassVar[str] = "Pools all rounds, designs for the current leader, rules items out by bets on it."
     reference: ClassVar[str] = "docs/sage.md"
+    goals: ClassVar[tuple[type[Goal], ...]] = (BestItem,)
     learns_sigma: ClassVar[bool] = True
     minds_stock: ClassVar[bool] = True
     takes_any_rounds: ClassVar[bool] = True
+    forecasts: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 1 < self.growth < math.inf:
@@ -75,49 +77,50 @@ class Sage(Algorithm[Knowledge]):
         return True
 
     @few
-    def init(self, problem: Problem, goal: BestItem) -> Knowledge:
+    def init(self, problem: Problem, goal: Goal) -> Knowledge:
         """Nothing known, and 1 to bet against each item; a single item is the answer at once."""
         prior, data, m = Prior.of(problem, self.tol), Measurements.empty(problem.n_probes), problem.n_items
         return Knowledge(prior, data, Pooled(), np.arange(m), np.zeros(m), 0 if m == 1 else None)
 
     @few
-    def ask(self, problem: Problem, goal: BestItem, state: Knowledge, rng: np.random.Generator) -> Counts:
+    def ask(self, problem: Problem, goal: Goal, state: Knowledge, rng: np.random.Generator) -> Counts:
         """A round by the design for what is least known, of a size that batches within the limits can make up."""
-        room, replicates = np.maximum(problem.stock - state.data.count, 0), 1 if problem.sigma_known else 2
+        room, replicates = np.maximum(problem.stock - state.data.count, 0), problem.outcome.replicates
         directions, size = self._directions(problem, goal, state), self._size(state.data.n, state.prior)
         counts = allocated(problem, directions, size, room, tol=self.tol, replicates=replicates, start=state.last)
         counts = self.limits.filled(counts, room)
         check_stock(problem, state.alive, counts, room)
         return counts
 
-    def tell(self, problem: Problem, goal: BestItem, state: Knowledge, measurements: Measurements) -> Knowledge:
+    def tell(self, problem: Problem, goal: Goal, state: Knowledge, measurements: Measurements) -> Knowledge:
         """Add the evidence of a round, whoever planned it, and rule items out."""
         return state.plus(problem, goal, [measurements])
 
     def tell_overlapping(
-        self, problem: Problem, goal: BestItem, state: Knowledge, rounds: Sequence[Measurements]
+        self, problem: Problem, goal: Goal, state: Knowledge, rounds: Sequence[Measurements]
     ) -> Knowledge:
         """Add the evidence of rounds that overlapped, and rule items out once all of it is there."""
         return state.plus(problem, goal, rounds)
 
-    def answer(self, problem: Problem, goal: BestItem, state: Knowledge) -> int | None:
+    def answer(self, problem: Problem, goal: Goal, state: Knowledge) -> Answer | None:
         """The last item left, or a leader that no item left beats by more than epsilon."""
-        return state.winner
+        return None if state.winner is None else (state.winner,)
 
-    def standing(self, problem: Problem, goal: BestItem, state: Knowledge) -> Standing:
+    def standing(self, problem: Problem, goal: Goal, state: Knowledge) -> Standing:
         """The items left, the leader, and how far its weakest bets are from ruling out, which grows like the total."""
         remaining = np.sort(state.alive)
         if state.winner is not None or not state.collected:
-            return Standing(remaining, state.winner, 0.0 if state.winner is None else 1.0)
+            answer = self.answer(problem, goal, state)
+            return Standing(remaining, answer or (), 0.0 if answer is None else 1.0)
         progress = float(np.clip(np.nan_to_num(state.wealth[1:].min()) / enough(problem, goal), 0.0, 1.0))
-        return Standing(remaining, int(state.alive[0]), progress)
+        return Standing(remaining, (int(state.alive[0]),), progress)
 
     @few
-    def forecast(self, problem: Problem, goal: BestItem, state: Knowledge) -> Forecast | None:
+    def forecast(self, problem: Problem, goal: Goal, state: Knowledge) -> Forecast | None:
         """What is left, by playing the rounds to come; None before the first round, and while the noise is unclear."""
         if state.winner is not None:
             return Forecast(0, 0, 0, 0.0, 0)
-        sigma = 1.0 if problem.sigma_known else math.sqrt(state.pool.pure_error.mean_square)
+        sigma = problem.outcome.guess(state.pool.pure_error)
         if not state.collected or not math.isfinite(state.noise(problem, goal)):
             return None
         rng = np.random.default_rng(_SEED)
@@ -127,11 +130,8 @@ class Sage(Algorithm[Knowledge]):
         done = race(problem, goal, state, rng, sigma).rounds(whitener, sizes, sigma, rng)
         return expected(done, sizes, float(problem.cost @ weights), self.limits.batches)
 
-    def forecast_for_gap(self, problem: Problem, goal: BestItem, gap: float) -> Forecast:
-        """Before the first round: what it takes if the best item leads each other by ``gap``, all hard to compare.
-
-        It is in units of outcomes or, if the noise is unknown, of the noise.
-        """
+    def forecast_for_gap(self, problem: Problem, goal: Goal, gap: float) -> Forecast:
+        """What it takes if the best item leads each other by ``gap``, all of them as hard to compare as the hardest."""
         if not 0 < gap + goal.epsilon < math.inf:
             raise InvalidGoal(f"a gap must be positive and finite, got {gap!r}; how much better is worth finding?")
         if problem.n_items == 1:
@@ -140,7 +140,7 @@ class Sage(Algorithm[Knowledge]):
         prior, rng = Prior.of(problem, self.tol), np.random.default_rng(_SEED)
         sizes = rounds_to_come(0, lambda n: self._size(n, prior))
         rivals = min(problem.n_items - 1, problem.coordinates.rank)  # more of them are not unrelated
-        hardest = even_race(gap + goal.epsilon, prior.size / rho, enough(problem, goal), rivals)
+        hardest = even_race(problem.outcome, gap + goal.epsilon, prior.size / rho, enough(problem, goal), rivals)
         done = hardest.rounds(math.sqrt(rho) * np.eye(rivals), sizes, 1.0, rng)
         return expected(done, sizes, float(problem.cost @ weights), self.limits.batches)
 
@@ -148,7 +148,7 @@ class Sage(Algorithm[Knowledge]):
         """Measurements of a round that begins after ``measured`` of them."""
         return self.limits.size(max(math.ceil((self.growth - 1.0) * measured), prior.size))
 
-    def _directions(self, problem: Problem, goal: BestItem, state: Knowledge) -> Directions:
+    def _directions(self, problem: Problem, goal: Goal, state: Knowledge) -> Directions:
         """All pairs at first; then the oracle's criterion: the leader against each rival, in units of its lead."""
         if not state.collected:
             return pairs(problem.items)

@@ -11,6 +11,7 @@ from probewise.algorithms.static.growing import Static
 from probewise.confidence import PairsUnion, Threshold
 from probewise.design import Directions, points
 from probewise.errors import InvalidAlgorithm
+from probewise.goals import Answer, Goal
 from probewise.problem import Problem
 
 
@@ -34,7 +35,7 @@ class GStatic(Static):
         """As for XY-Static."""
         return PairsUnion(factor=2.0)
 
-    def directions(self, problem: Problem) -> Directions:
+    def directions(self, problem: Problem, goal: Goal) -> Directions:
         """The items."""
         inside = problem.coordinates.is_inside(problem.items)
         if not inside.all():
@@ -44,6 +45,6 @@ class GStatic(Static):
             )
         return points(problem.items)
 
-    def candidate(self, problem: Problem) -> int | None:
-        """The leader."""
+    def candidate(self, problem: Problem, goal: Goal) -> Answer | None:
+        """Any."""
         return None

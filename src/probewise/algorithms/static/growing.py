@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import math
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,8 @@ from probewise.confidence import Evidence, StarUnion, Threshold, require
 from probewise.coordinates import Array, Counts
 from probewise.design import Directions
 from probewise.errors import InvalidAlgorithm
-from probewise.estimate import Estimate, least_squares
-from probewise.goal import BestItem
+from probewise.estimate import least_squares
+from probewise.goals import Answer, Goal
 from probewise.measurements import Measurements
 from probewise.problem import Problem
 from probewise.rounding import round_design
@@ -36,18 +36,17 @@ class Growing:
     """Number of the last check."""
     data: Measurements
     """All measurements."""
-    winner: int | None
-    """The item that passed a check."""
-    leader: int | None = None
-    """The item that was checked last."""
+    answer: Answer | None
+    """The answer that passed a check."""
+    guess: Answer = ()
+    """The answer that was checked last."""
     left: NDArray[np.int64] | None = None
-    """Once there is a winner: it, and the items within epsilon that it does not beat outright."""
+    """Once there is an answer: its items, and those that only epsilon keeps out."""
 
     @classmethod
     def start(cls, problem: Problem, weights: Array) -> Growing:
-        """Before the first measurement; a single item has won already."""
-        only = (0, 0, np.zeros(1, dtype=np.int64)) if problem.n_items == 1 else (None, None, None)
-        return cls(weights, 0, Measurements.empty(problem.n_probes), *only)
+        """Before the first measurement."""
+        return cls(weights, 0, Measurements.empty(problem.n_probes), None)
 
     def told(self, measurements: Measurements) -> Growing:
         """After one more round, not yet checked."""
@@ -56,8 +55,8 @@ class Growing:
     def standing(self, n_items: int) -> Standing:
         """All items until one has passed: one that fails a check may pass a later one."""
         if self.left is None:
-            return Standing(np.arange(n_items), self.leader, None)
-        return Standing(self.left, self.winner, 1.0)
+            return Standing(np.arange(n_items), self.guess, None)
+        return Standing(self.left, self.guess, 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +80,8 @@ class Static(Algorithm[Growing]):
     tol: float = 1e-3
     """Certified relative gap of the design."""
 
+    goals: ClassVar[tuple[type[Goal], ...]] = (Goal,)
+
     def __post_init__(self) -> None:
         if not 1 < self.growth < math.inf:
             raise InvalidAlgorithm(f"growth must be larger than 1, got {self.growth!r}; 1.1 to 2 is usual.")
@@ -92,12 +93,12 @@ class Static(Algorithm[Growing]):
         require(self.rule, "fixed", "least squares", self.name)
 
     @abc.abstractmethod
-    def directions(self, problem: Problem) -> Directions:
+    def directions(self, problem: Problem, goal: Goal) -> Directions:
         """What the design is for."""
 
     @abc.abstractmethod
-    def candidate(self, problem: Problem) -> int | None:
-        """The only item that may win, or None: the leader may."""
+    def candidate(self, problem: Problem, goal: Goal) -> Answer | None:
+        """The only answer that may pass, or None: the one at the estimate may."""
 
     @property
     @abc.abstractmethod
@@ -114,29 +115,30 @@ class Static(Algorithm[Growing]):
         """As the threshold: the probes of every round are independent of all outcomes."""
         return self.rule.proven
 
-    def init(self, problem: Problem, goal: BestItem) -> Growing:
+    def init(self, problem: Problem, goal: Goal) -> Growing:
         """The design."""
-        if problem.n_items == 1:
-            return Growing.start(problem, np.full(problem.n_probes, 1.0 / problem.n_probes))
-        return Growing.start(problem, plan(problem, self.directions(problem), tol=self.tol, solver=self.solver).weights)
+        if (only := settled(problem, goal)) is not None:
+            return only
+        wanted = self.directions(problem, goal)
+        return Growing.start(problem, plan(problem, wanted, tol=self.tol, solver=self.solver).weights)
 
-    def ask(self, problem: Problem, goal: BestItem, state: Growing, rng: np.random.Generator) -> Counts:
+    def ask(self, problem: Problem, goal: Goal, state: Growing, rng: np.random.Generator) -> Counts:
         """What brings the total to the next check."""
         sampling = self.sampling or ("iid" if self.variant == "code" else "rounded")
         if self.variant == "code":
             return reached(problem, state, state.data.n + math.ceil(self.growth ** self._next(state)), rng, sampling)
         return grown(problem, state, self.growth, rng, sampling)
 
-    def tell(self, problem: Problem, goal: BestItem, state: Growing, measurements: Measurements) -> Growing:
+    def tell(self, problem: Problem, goal: Goal, state: Growing, measurements: Measurements) -> Growing:
         """Add the measurements and check."""
         told = replace(state.told(measurements), check=self._next(state))
-        return checked(problem, goal, told, self.rule, self.candidate(problem))
+        return checked(problem, goal, told, self.rule, self.candidate(problem, goal))
 
-    def answer(self, problem: Problem, goal: BestItem, state: Growing) -> int | None:
-        """The item that has passed."""
-        return state.winner
+    def answer(self, problem: Problem, goal: Goal, state: Growing) -> Answer | None:
+        """The answer that has passed."""
+        return state.answer
 
-    def standing(self, problem: Problem, goal: BestItem, state: Growing) -> Standing:
+    def standing(self, problem: Problem, goal: Goal, state: Growing) -> Standing:
         """All items until one has passed."""
         return state.standing(problem.n_items)
 
@@ -166,36 +168,41 @@ def reached(problem: Problem, state: Growing, total: int, rng: np.random.Generat
 
 
 def checked(
-    problem: Problem, goal: BestItem, state: Growing, threshold: Threshold, candidate: int | None = None
+    problem: Problem, goal: Goal, state: Growing, threshold: Threshold, candidate: Answer | None = None
 ) -> Growing:
-    """The state after a check of the leader, or of a candidate known beforehand."""
+    """The state after a check of the answer at the estimate, or of a candidate known beforehand.
+
+    It passes if each of its claims is true by more than its width, up to epsilon (docs/confidence.md, Theorem 1).
+    """
     fit = least_squares(problem.probes, state.data, sigma=problem.sigma)
-    chosen = int(np.argmax(problem.items @ fit.theta)) if candidate is None else candidate
-    sure = surely_ahead(problem, fit, chosen, threshold.width(evidence(problem, goal, state)))
+    chosen = goal.answer(problem.items @ fit.theta) if candidate is None else candidate
+    claims, width = goal.claims(problem, chosen), threshold.width(evidence(problem, goal, state))
+    rows = claims.rows
+    sure = fit.mean(rows) + claims.offsets - width * np.sqrt(fit.variance(rows, claims.sizes))
     if not (sure > -goal.epsilon).all():
-        return replace(state, leader=chosen)
-    own = np.arange(problem.n_items) == chosen
-    return replace(state, leader=chosen, winner=chosen, left=np.flatnonzero(~(sure > 0.0) | own))
+        return replace(state, guess=chosen)
+    left = np.union1d(np.array(chosen, dtype=np.int64), claims.against[~(sure > 0.0)])
+    return replace(state, guess=chosen, answer=chosen, left=left)
 
 
-def evidence(problem: Problem, goal: BestItem, state: Growing) -> Evidence:
+def settled(problem: Problem, goal: Goal) -> Growing | None:
+    """The state that has the answer without a measurement, as where there is only one item; None if there is none."""
+    answer = goal.answer(np.zeros(problem.n_items))
+    if goal.claims(problem, answer).against.size:
+        return None
+    start = Growing.start(problem, np.full(problem.n_probes, 1.0 / problem.n_probes))
+    return replace(start, answer=answer, guess=answer, left=np.array(answer, dtype=np.int64))
+
+
+def evidence(problem: Problem, goal: Goal, state: Growing) -> Evidence:
     """What a threshold may look at after a round."""
     probes = problem.coordinates.probes
     return Evidence(
         delta=goal.delta,
         check=state.check,
-        rivals=problem.n_items - 1,
-        items=problem.n_items,
+        rivals=goal.rivals(problem),
+        items=goal.rivals(problem) + 1,
         measurements=state.data.n,
         dimension=problem.coordinates.rank,
         information=(probes.T * state.data.count) @ probes,
     )
-
-
-def surely_ahead(problem: Problem, fit: Estimate, candidate: int, width: float) -> Array:
-    """(m,): by how much the candidate is ahead of each item at least: the lead less its width; infinite for itself."""
-    differences = problem.items[candidate] - problem.items
-    sizes = np.abs(problem.items[candidate]) + np.abs(problem.items)
-    out = fit.mean(differences) - width * np.sqrt(fit.variance(differences, sizes))
-    out[candidate] = math.inf
-    return np.asarray(out)

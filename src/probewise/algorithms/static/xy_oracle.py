@@ -10,10 +10,11 @@ from numpy.typing import ArrayLike
 
 from probewise.algorithms.static.growing import Static
 from probewise.confidence import ItemsUnion, Threshold
-from probewise.design import Directions, star
+from probewise.design import Directions
 from probewise.errors import InvalidAlgorithm
+from probewise.goals import Answer, Goal
 from probewise.problem import Problem
-from probewise.theory import best_and_gaps
+from probewise.theory import parameter
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,10 @@ class XYOracle(Static):
         """log(1/δ_j), δ_j = δ/(2 j² K)."""
         return ItemsUnion(factor=2.0)
 
-    def directions(self, problem: Problem) -> Directions:
-        """(z_* - z)/Δ(z) for every other item."""
-        best, gaps = best_and_gaps(problem, self.theta)
-        return star(problem.items, best, gaps)
+    def directions(self, problem: Problem, goal: Goal) -> Directions:
+        """What matters at the truth: of the best item, (z_* - z)/Δ(z) for every other one."""
+        return goal.directions_at(problem, parameter(problem, self.theta))
 
-    def candidate(self, problem: Problem) -> int | None:
-        """z_*."""
-        return best_and_gaps(problem, self.theta)[0]
+    def candidate(self, problem: Problem, goal: Goal) -> Answer | None:
+        """The right answer."""
+        return goal.answer(problem.items @ parameter(problem, self.theta))

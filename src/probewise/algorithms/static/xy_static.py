@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from probewise.algorithms.static.growing import Static
 from probewise.confidence import PairsUnion, Threshold
-from probewise.design import Directions, pairs
+from probewise.design import Directions
+from probewise.goals import Answer, Goal
 from probewise.problem import Problem
 
 
@@ -27,10 +28,10 @@ class XYStatic(Static):
         """log(1/δ_j), δ_j = δ/(2 j² K²)."""
         return PairsUnion(factor=2.0)
 
-    def directions(self, problem: Problem) -> Directions:
-        """All differences of two items."""
-        return pairs(problem.items)
+    def directions(self, problem: Problem, goal: Goal) -> Directions:
+        """All that may matter: of the best item, all differences of two items."""
+        return goal.directions(problem)
 
-    def candidate(self, problem: Problem) -> int | None:
-        """The leader."""
+    def candidate(self, problem: Problem, goal: Goal) -> Answer | None:
+        """Any."""
         return None

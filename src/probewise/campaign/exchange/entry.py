@@ -138,6 +138,9 @@ def number(line: Line, charter: Charter) -> float:
         raise line.fault("outcome", "expected a number")
     if not abs(value) <= sys.float_info.max:
         raise line.fault("outcome", "expected a finite number; leave the cell empty if there is none, or void the row")
+    law = charter.problem.outcome
+    if not law.possible(np.array([float(value)]))[0]:
+        raise line.fault("outcome", f"expected {law.expected}, as outcomes follow the law '{law.name}'")
     low, high = charter.outcome_range
     if not low <= value <= high:
         raise line.fault("outcome", f"expected a number from {low:g} to {high:g}, the range of this campaign")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from probewise.adequacy import Adequacy, check_adequacy
-from probewise.campaign.findings.numbers import Finished, Numbers, noise_scale, numbers
+from probewise.campaign.findings.numbers import Finished, Numbers, numbers
 from probewise.campaign.state.ledger import Ledger
 from probewise.campaign.state.replay import Trail
 from probewise.estimate import Pooled
@@ -29,20 +29,19 @@ def appraised(trail: Trail, risk: float) -> Numbers:
         risk=risk,
         labels=[sheet.number for sheet in trail.sheets],
         rounds=rounds,
-        noise=1.0 if problem.sigma_known else noise_scale(goal, rounds.pool),
     )
 
 
 def scrutinised(ledger: Ledger, leader: int | None) -> Adequacy:
     """The checks on all complete rounds; a confirmation that came after the decision counts too."""
-    problem, goal = ledger.charter.problem, ledger.goal
+    problem, goal, law = ledger.charter.problem, ledger.goal, ledger.charter.problem.outcome
     rounds = [sheet.measurements(problem.n_probes) for sheet in ledger.sheets if sheet.complete]
-    if problem.sigma_known:
+    if law.known:
         return check_adequacy(problem, goal, rounds, leader=leader)
     pool = Finished.each(problem, rounds, problem.sigma).pool
-    bound = noise_scale(goal, pool)
+    bound = law.bound(pool.pure_error, goal.delta)
     if 0 < bound < math.inf:
         return check_adequacy(problem, goal, rounds, sigma=bound * problem.sigma, leader=leader)
     # too few replicates for a bound: the tests that need none warn, and nothing is refused
-    guess = math.sqrt(pool.pure_error.mean_square) if pool.pure_error.value > 0 else 1.0
-    return check_adequacy(problem, goal, rounds, sigma=guess * problem.sigma, bounded=False, leader=leader)
+    guess = law.guess(pool.pure_error) * problem.sigma
+    return check_adequacy(problem, goal, rounds, sigma=guess, bounded=False, leader=leader)

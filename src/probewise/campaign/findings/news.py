@@ -2,36 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from probewise.campaign.journal.records import Record
 from probewise.campaign.state.ledger import Ledger
+from probewise.goals import Answer
+from probewise.numerals import listed
 from probewise.tables import named
 
 
 class Stand(NamedTuple):
-    """Who is declared, and who may be the best."""
+    """Who is declared, and who may be."""
 
-    declared: int | None
-    """The item declared the best."""
+    declared: Answer | None
+    """The items declared to be the answer."""
     left: frozenset[int]
-    """Items that may be the best."""
+    """Items that may be in it."""
 
 
 def news(before: Stand, now: Stand, ledger: Ledger, *, certified: bool) -> list[str]:
     """What changed, in sentences."""
     goal, names, out = ledger.charter.goal, ledger.charter.problem.item_names, []
-    if before.declared not in (None, now.declared):
-        out.append(f"'{names[before.declared]}' is no longer declared the best.")
+    if before.declared is not None and before.declared != now.declared:
+        gone = [f"'{names[item]}'" for item in before.declared]
+        out.append(f"{listed(gone) or 'No item'} {_are(gone)} no longer declared {goal.predicate}.")
     if back := sorted(now.left - before.left):
-        out.append(f"Back among the items that may be the best: {named(names[item] for item in back)}.")
-    if now.declared not in (None, before.declared):
-        what = "the best" if len(now.left) == 1 else f"within {goal.epsilon:g} of the best"
-        sure = f"is {what}, with confidence {1 - ledger.risk:.4g}."
+        out.append(f"Back among the items that may be {goal.predicate}: {named(names[item] for item in back)}.")
+    if now.declared is not None and before.declared != now.declared:
+        found = [f"'{names[item]}'" for item in now.declared]
+        sure = f"{goal.claim(found, exact=len(now.left) == len(found))}, with confidence {1 - ledger.risk:.4g}."
         out.append(
-            f"'{names[now.declared]}' {sure if certified else 'came out first, but is not certified: see status.'}"
+            sure if certified else f"{listed(found)} came out first, but {_are(found)} not certified: see status."
         )
     return out
+
+
+def _are(names: Sequence[str]) -> str:
+    return "is" if len(names) <= 1 else "are"
 
 
 def what_changed(records: list[Record], ledger: Ledger) -> str:

@@ -6,24 +6,20 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from probewise.algorithms.base import Standing
-from probewise.confidence import mixture_width, noise_bound
+from probewise.confidence import mixture_width
 from probewise.coordinates import Array
 from probewise.estimate import Pooled, Sums, least_squares
-from probewise.goal import BestItem
+from probewise.goals import Answer, Goal
 from probewise.measurements import Measurements
-from probewise.numerals import three_digits, with_width
+from probewise.numerals import listed, three_digits, with_width
 from probewise.problem import Problem
 
-Place = Literal["best", "leading", "tied", "remaining", "eliminated"]
 LEADERS = 8
 """Most leaders of the past that may be named as the one that ruled an item out."""
-NOISE = 0.1
-"""Share of δ that is spent on an unknown scale of the noise."""
 SCALE = 1.0
 """Scale of the mixture in units of the precision of the first round that says anything."""
 
@@ -45,8 +41,9 @@ class ItemNumbers:
     """Lower end of the interval of that distance."""
     most: float
     """Upper end."""
-    state: Place
-    """"best" once decided, before that "leading"; "tied" with the best within epsilon; "remaining" or "eliminated"."""
+    state: str
+    """"best", or what else the goal calls an item that is found; before that "leading"; "tied" within epsilon;
+    "remaining" or "eliminated"."""
     round: int | None
     """The round that ruled it out."""
     by: str | None
@@ -64,11 +61,13 @@ class Numbers:
     order: tuple[int, ...]
     """From the leader to the one farthest behind; what cannot be compared yet comes last."""
     leader: int | None
-    """The best item, or the one in front; None without measurements."""
+    """The first item of the answer, or the one in front; None without measurements."""
+    guess: Answer
+    """The answer, or what it looks like now."""
     rival: int | None
     """The closest one of those that are left, or of all once none is."""
     decided: bool
-    """Whether the leader is the answer."""
+    """Whether that is the answer."""
     reason: str
     """Why the leader leads."""
     sentence: str
@@ -102,30 +101,32 @@ class Finished:
 
 def numbers(
     problem: Problem,
-    goal: BestItem,
+    goal: Goal,
     batches: Sequence[Measurements],
     standings: Sequence[Standing],
     *,
-    answer: int | None = None,
+    answer: Answer | None = None,
     risk: float | None = None,
     labels: Sequence[int] | None = None,
     rounds: Finished | None = None,
-    noise: float = 1.0,
 ) -> Numbers:
     """Estimates from all batches and intervals from finished rounds, with the standing after each batch.
 
     ``risk`` is what the confidence leaves, by default δ; ``labels`` are the numbers of the batches, by default 1, 2, …;
-    without ``rounds``, each batch is one. Where the
-    scale of the noise is unknown, ``noise`` bounds it in units of the sigma of the problem.
+    without ``rounds``, each batch is one.
     """
-    delta = goal.delta if problem.sigma_known else (1.0 - NOISE) * goal.delta
+    delta = problem.outcome.left(goal.delta)
     rounds = Finished.each(problem, batches, problem.sigma) if rounds is None else rounds
     pool = rounds.pool
+    noise = problem.outcome.bound(pool.pure_error, goal.delta)
     data = least_squares(problem.probes, sum(batches, Measurements.empty(problem.n_probes)), sigma=problem.sigma)
     level = _spans(pool, problem.items, np.abs(problem.items), delta / problem.n_items).times(noise)
     estimate = np.where(np.isfinite(data.variance(problem.items)), problem.items @ data.theta, np.nan)
     level = level.or_else(estimate)
-    leader = answer if answer is not None else _leader(problem, standings, data.theta)
+    guess = answer if answer is not None else standings[-1].guess if standings else ()
+    leader = guess[0] if guess else _leader(problem, standings, data.theta)
+    if answer is None and not guess and leader is not None:
+        guess = (leader,)
     if leader is None:
         gaps = _Spans.unknown(problem.n_items)
     else:
@@ -135,42 +136,33 @@ def numbers(
             .or_else((problem.items[leader] - problem.items) @ data.theta)
         )
     labels = range(1, len(batches) + 1) if labels is None else labels
-    spread = pool.pure_error.mean_square if not problem.sigma_known and pool.pure_error.value > 0 else 1.0
-    fates = _fates(problem, rounds, standings, labels, leader, math.sqrt(spread))
-    places = _Places(problem, goal, leader, answer is not None, fates)
+    fates = _fates(problem, rounds, standings, labels, leader, problem.outcome.guess(pool.pure_error))
+    places = _Places(problem, goal, leader, guess, answer is not None, fates)
     items = []
     for i, name in enumerate(problem.item_names):
         state, when, by, why = places.of(i, gaps)
         items.append(ItemNumbers(name, *level.row(i), *gaps.row(i), state, when, by, why))
     order = sorted(range(len(items)), key=lambda i: (i != leader, math.isnan(gaps.value[i]), gaps.value[i]))
-    rival = _rival(items, order, leader)
-    decided = answer is not None
-    reason = "" if leader is None else _reason(items, items[leader].name, rival)
+    rival = _rival(items, order, leader, guess)
     risk = goal.delta if risk is None else risk
-    sentence = _sentence(problem, goal, items, leader, _reason(items, "it", rival), risk if decided else None)
-    return Numbers(tuple(items), tuple(order), leader, rival, decided, reason, sentence)
+    reason = "" if leader is None else _reason(items, items[leader].name, rival, len(guess))
+    found = _sentence(problem, goal, items, leader, guess, rival, None if answer is None else risk)
+    return Numbers(tuple(items), tuple(order), leader, guess, rival, answer is not None, reason, found)
 
 
-def lead_by_round(
-    problem: Problem, goal: BestItem, pool: Pooled, pair: tuple[int, int]
-) -> tuple[list[float], list[float]]:
+def lead_by_round(problem: Problem, goal: Goal, pool: Pooled, pair: tuple[int, int]) -> tuple[list[float], list[float]]:
     """Estimate and half-width, after each round, of how far one item is ahead of another."""
-    delta = goal.delta if problem.sigma_known else (1.0 - NOISE) * goal.delta
+    delta, law = problem.outcome.left(goal.delta), problem.outcome
     one, other = problem.items[pair[0]], problem.items[pair[1]]
     rows, sizes = (one - other)[None], (np.abs(one) + np.abs(other))[None]
     sums, first, values, widths = Sums(np.zeros(1), np.zeros(1)), np.zeros(1), [], []
     for count, fit in enumerate(pool.fits):
         sums = sums + Pooled((fit,)).sums(rows, sizes)
         first = np.where(first > 0, first, sums.precision)
-        noise = 1.0 if problem.sigma_known else noise_scale(goal, Pooled(pool.fits[: count + 1]))
+        noise = law.bound(Pooled(pool.fits[: count + 1]).pure_error, goal.delta)
         values.append(float(sums.mean[0]))
         widths.append(noise * float(mixture_width(sums.precision, SCALE * first, _pair_share(problem, delta))[0]))
     return values, widths
-
-
-def noise_scale(goal: BestItem, pool: Pooled) -> float:
-    """A bound on the unknown scale of the noise, on which a tenth of δ is spent."""
-    return math.sqrt(noise_bound(*pool.pure_error, NOISE * goal.delta))
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,8 +221,8 @@ def _leader(problem: Problem, standings: Sequence[Standing], theta: Array) -> in
     if not standings:
         return None
     last = standings[-1]
-    if last.leader is not None:
-        return int(last.leader)
+    if not last.remaining.size:
+        return int(np.argmax(problem.items @ theta))
     return int(last.remaining[int(np.argmax(problem.items[last.remaining] @ theta))])
 
 
@@ -239,20 +231,24 @@ class _Places:
     """Where each item stands, and why."""
 
     problem: Problem
-    goal: BestItem
+    goal: Goal
     leader: int | None
+    guess: Answer
     decided: bool
     fates: dict[int, tuple[int, str, str]]
     """Item that is ruled out: in which round, by whom, and why."""
 
-    def of(self, i: int, gaps: _Spans) -> tuple[Place, int | None, str | None, str]:
+    def of(self, i: int, gaps: _Spans) -> tuple[str, int | None, str | None, str]:
         """State, round, by whom and why of item i."""
         epsilon = f"{self.goal.epsilon:.4g}"
-        if i == self.leader:
+        if i in self.guess:
             if not self.decided:
-                return "leading", None, None, "highest estimate of those that are left"
+                high = "highest estimate" if i == self.leader else "one of the highest estimates"
+                return "leading", None, None, f"{high} of those that are left"
             within = f"nothing left can be more than {epsilon} better"
-            return "best", None, None, within if len(self.fates) < self.problem.n_items - 1 else "the only one left"
+            others = len(self.fates) < self.problem.n_items - len(self.guess)
+            alone = "the only one left" if len(self.guess) == 1 else f"one of the {len(self.guess)} that are left"
+            return self.goal.found, None, None, within if others else alone
         if i in self.fates:
             return "eliminated", *self.fates[i]
         if self.leader is None:
@@ -311,20 +307,21 @@ def _ruled_out(round: int, by: str, behind: float, errors: float) -> str:
     return f"ruled out in round {round}{size}"
 
 
-def _rival(items: Sequence[ItemNumbers], order: Sequence[int], leader: int | None) -> int | None:
-    """The first after the leader of those that are left, or of all if none is."""
-    others = [i for i in order if i != leader and not math.isnan(items[i].behind)] if leader is not None else []
+def _rival(items: Sequence[ItemNumbers], order: Sequence[int], leader: int | None, guess: Answer) -> int | None:
+    """The first after the answer of those that are left, or of all if none is."""
+    front = {leader, *guess}
+    others = [i for i in order if i not in front and not math.isnan(items[i].behind)] if leader is not None else []
     left = [i for i in others if items[i].state != "eliminated"]
     return next(iter(left or others), None)
 
 
-def _reason(items: Sequence[ItemNumbers], who: str, rival: int | None) -> str:
-    """Why the leader leads."""
+def _reason(items: Sequence[ItemNumbers], who: str, rival: int | None, front: int) -> str:
+    """Why the leader leads, with ``front`` items in the answer."""
     if len(items) == 1:
         return ""
     gone = sum(item.state == "eliminated" for item in items)
     out = f"{gone:,} of {len(items):,} items are ruled out"
-    out = "all other items are ruled out" if gone == len(items) - 1 else out
+    out = "all other items are ruled out" if gone == len(items) - front else out
     lead = "" if rival is None else f"{who} is estimated {_lead(items[rival])}, the closest rival; "
     tied = [item.name for item in items if item.state == "tied"]
     more = f" and {len(tied) - 3:,} more" if len(tied) > 3 else ""
@@ -333,19 +330,25 @@ def _reason(items: Sequence[ItemNumbers], who: str, rival: int | None) -> str:
 
 
 def _sentence(
-    problem: Problem, goal: BestItem, items: Sequence[ItemNumbers], leader: int | None, reason: str, risk: float | None
+    problem: Problem,
+    goal: Goal,
+    items: Sequence[ItemNumbers],
+    leader: int | None,
+    guess: Answer,
+    rival: int | None,
+    risk: float | None,
 ) -> str:
-    """Who leads or is the best, how surely, and why."""
-    if problem.n_items == 1:
+    """Who leads or is found, how surely, and why."""
+    if problem.n_items == 1 and guess:
         return f"{problem.item_names[0]} is the only item."
     if leader is None:
         return f"Nothing has been measured yet; {problem.n_items:,} items are to be compared."
-    name = items[leader].name
+    names = [items[i].name for i in guess]
+    reason = _reason(items, "it" if len(guess) == 1 else items[leader].name, rival, len(guess))
     if risk is None:
-        return f"{name} leads: {reason}"
-    tied = any(item.state == "tied" for item in items)
-    what = f"within {goal.epsilon:.4g} of the best" if tied else "the best item"
-    return f"{name} is {what}, with confidence {100.0 * (1.0 - risk):.4g} %: {reason}"
+        return f"{listed(names or [items[leader].name])} lead{'s' * (len(guess) <= 1)}: {reason}"
+    exact = not any(item.state == "tied" for item in items)
+    return f"{goal.claim(names, exact=exact)}, with confidence {100.0 * (1.0 - risk):.4g} %: {reason}"
 
 
 def _lead(rival: ItemNumbers) -> str:

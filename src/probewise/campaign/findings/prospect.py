@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from probewise.algorithms import Algorithm, Sage
+from probewise.algorithms import Algorithm
 from probewise.algorithms.planning import plan
-from probewise.design import pairs, remembering
-from probewise.goal import BestItem
+from probewise.design import remembering
+from probewise.goals import Goal
 from probewise.numerals import plural
 from probewise.problem import Problem
 from probewise.tables import named
@@ -41,15 +41,15 @@ class Prospect:
 
 
 def prospects(
-    problem: Problem, goal: BestItem, algorithm: Algorithm[Any], gaps: Sequence[float] = ()
+    problem: Problem, goal: Goal, algorithm: Algorithm[Any], gaps: Sequence[float] = ()
 ) -> tuple[Prospect, ...]:
     """What a campaign will take if all items are hard to tell apart; without ``gaps``, for a few round ones."""
     if problem.n_items == 1:
         return ()
     with remembering():
-        weights, rho = plan(problem, pairs(problem.items), tol=_TOL)
+        weights, rho = plan(problem, goal.directions(problem), tol=_TOL)
         gaps = gaps or _round_gaps(problem, goal, rho)
-        if isinstance(algorithm, Sage):
+        if algorithm.forecasts:
             found = [algorithm.forecast_for_gap(problem, goal, gap) for gap in gaps]
             return tuple(
                 Prospect(gap, f.measurements, f.low, f.high, f.cost, f.rounds)
@@ -61,7 +61,7 @@ def prospects(
     return tuple(Prospect(gap, n, None, None, n * price, None) for gap, n in zip(gaps, counts, strict=True))
 
 
-def _round_gaps(problem: Problem, goal: BestItem, rho: float) -> list[float]:
+def _round_gaps(problem: Problem, goal: Goal, rho: float) -> list[float]:
     """From one that few measurements resolve down to a tenth of it, as 5, 2, 1, 0.5; a tie too, if one will do."""
     few = 10.0 * max(problem.coordinates.rank, 1)
     easy = math.sqrt(2.0 * math.log(problem.n_items / goal.delta) * rho / few)
@@ -98,10 +98,10 @@ def remarks(problem: Problem, outcome_range: tuple[float, float] = (-math.inf, m
             "there too, which no probe can check."
         )
     width = 0.5 * (outcome_range[1] - outcome_range[0])
-    if problem.sigma_known and problem.sigma.max() > width:
+    if problem.outcome.known and problem.sigma.max() > width:
         yield (
             f"Outcomes from {outcome_range[0]:g} to {outcome_range[1]:g} cannot be noisier than {width:g}, but sigma "
             f"is {problem.sigma.max():g}; a smaller sigma needs fewer measurements."
         )
-    if not problem.sigma_known:
+    if not problem.outcome.known:
         yield "The noise is unknown: replicates will tell, so that every probe is measured at least twice in a round."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,8 +11,9 @@ from probewise.adequacy import Adequacy
 from probewise.campaign.findings.appraisal import appraised, scrutinised
 from probewise.campaign.findings.numbers import Numbers
 from probewise.campaign.journal.storage import VERSION
-from probewise.campaign.state.ledger import Ledger
+from probewise.campaign.state.ledger import Ledger, declared_names
 from probewise.campaign.state.replay import Trail
+from probewise.numerals import listed
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class ItemStatus:
     high: float | None
     """Upper end."""
     state: str
-    """best, leading, tied, remaining or eliminated."""
+    """best (or what the goal calls it), leading, tied, remaining or eliminated."""
     why: str
     """One clause that says why."""
 
@@ -38,11 +39,13 @@ class Status:
     """Where a campaign stands."""
 
     item: str | None
-    """The item declared the best; None until there is one, or while the data contradict the assumptions."""
+    """The first item declared; None until there is one, or while the data contradict the assumptions."""
+    answer: tuple[str, ...] | None
+    """All items declared, perhaps none; None until they are, or while the data contradict the assumptions."""
     leader: str | None
     """The one in front."""
     remaining: tuple[str, ...]
-    """Items that may still be the best."""
+    """Items that may be in the answer."""
     progress: float | None
     """From 0 at the start to 1 at the answer; None if the algorithm cannot say."""
     measurements: int
@@ -81,13 +84,15 @@ def status(ledger: Ledger, trail: Trail) -> Status:
     """Where a campaign stands; it only looks."""
     problem, goal, algorithm = trail.charter.problem, trail.goal, trail.charter.algorithm
     standing = algorithm.standing(problem, goal, trail.state)
-    forecast = algorithm.forecast(ledger.problem, goal, trail.state)
+    forecast = algorithm.forecast(ledger.problem, goal, trail.state) if algorithm.forecasts else None
     found = appraised(trail, ledger.risk)
     adequacy = scrutinised(ledger, found.leader)
     names, data, waiting = problem.item_names, ledger.measured, ledger.waiting
-    declared = ledger.declared is not None and ledger.declared == trail.answer
+    sure = ledger.declared is not None and ledger.declared == trail.answer and adequacy.certifies
+    answer = tuple(names[item] for item in ledger.declared) if sure and ledger.declared is not None else None
     return Status(
-        item=names[trail.answer] if declared and trail.answer is not None and adequacy.certifies else None,
+        item=answer[0] if answer else None,
+        answer=answer,
         leader=None if found.leader is None else names[found.leader],
         remaining=tuple(names[i] for i in standing.remaining),
         progress=standing.progress,
@@ -121,23 +126,30 @@ def _known(value: float) -> float | None:
 
 def _warnings(ledger: Ledger, trail: Trail) -> Iterator[str]:
     """What bears on the guarantee, and what does not fit together."""
-    names, declaration = trail.charter.problem.item_names, ledger.declaration
+    names, declaration, predicate = trail.charter.problem.item_names, ledger.declaration, trail.goal.predicate
     if ledger.declared != trail.answer:
-        answer = "no answer" if trail.answer is None else f"'{names[trail.answer]}'"
+        answer = "no answer" if trail.answer is None else listed([f"'{names[i]}'" for i in trail.answer]) or "no item"
         if ledger.declared is None or declaration is None:
             yield f"The records lead to {answer}, which has not been declared yet; ask declares it."
         else:
             yield (
-                f"'{names[ledger.declared]}' was declared the best by probewise {declaration.version}, but probewise "
-                f"{VERSION} replays the records to {answer}: believe neither before you know why."
+                f"{_quoted([names[item] for item in ledger.declared])} declared {predicate} by probewise "
+                f"{declaration.version}, but probewise {VERSION} replays the records to {answer}: believe neither "
+                "before you know why."
             )
     elif declaration is not None and declaration.kind == "withdrawn":
-        yield f"'{declaration.body['item']}' was declared the best and was withdrawn: {declaration.body['reason']}."
+        gone = _quoted(declared_names(declaration.body))
+        yield f"{gone} declared {predicate} and withdrawn since: {declaration.body['reason']}."
     if not trail.charter.algorithm.proven:
         yield f"The error rate of '{trail.charter.algorithm.name}' with these settings is not proven."
     yield from _amendments(ledger)
     if own := sum(not sheet.planned for sheet in ledger.sheets):
         yield f"Rounds of the laboratory's own: {own}; the confidence holds if each was chosen before its outcomes."
+
+
+def _quoted(names: Sequence[str]) -> str:
+    quoted = listed([f"'{name}'" for name in names]) or "No item"
+    return f"{quoted} {'was' if len(names) <= 1 else 'were'}"
 
 
 def _amendments(ledger: Ledger) -> Iterator[str]:
@@ -150,7 +162,7 @@ def _amendments(ledger: Ledger) -> Iterator[str]:
         yield f"{changed}: for that the error rate of '{ledger.charter.algorithm.name}' is not proven."
         return
     yield (
-        f"{changed}: over all {ledger.amended + 1} versions of the data together, the item declared is wrong with "
+        f"{changed}: over all {ledger.amended + 1} versions of the data together, what is declared is wrong with "
         f"probability at most {ledger.risk:.4g}, if nothing was changed because of its outcome or of who was in front."
     )
 
@@ -159,7 +171,9 @@ def _sentence(ledger: Ledger, found: Numbers, adequacy: Adequacy) -> str:
     """Why the leader leads, and what to do next."""
     if found.decided and not adequacy.certifies:
         why = "the data contradict what the confidence rests on"
-        return f"{found.items[found.leader or 0].name} came out first, but is not certified: {why}. {found.reason}"
+        first = listed([found.items[i].name for i in found.guess]) or "No item"
+        are = "is" if len(found.guess) <= 1 else "are"
+        return f"{first} came out first, but {are} not certified: {why}. {found.reason}"
     if found.decided:
         return f"{found.sentence} You may stop."
     sheet = ledger.waiting

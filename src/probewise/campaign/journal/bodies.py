@@ -41,6 +41,7 @@ CELL = Shape("text, a number or nothing", lambda value: value is None or type(va
 ROW = Shape("the id of a row, such as r1-4", lambda value: type(value) is str and _ID.fullmatch(value) is not None)
 DAY = Shape("a date", lambda value: _parses(date.fromisoformat, value))
 TIME = Shape("a time", lambda value: _parses(datetime.fromisoformat, value))
+NAMES = Shape("a list of text", lambda value: type(value) is list and all(map(TEXT.fits, value)))
 JSON = Shape("a JSON object", lambda value: type(value) is dict)
 
 
@@ -74,15 +75,16 @@ BODIES: dict[str, Fields] = {
         "problem": {
             "probes": _MATRIX,
             "items": _MATRIX,
-            "sigma": several(NUMBER),
-            "sigma_known": FLAG,
+            "outcome?": {"name": TEXT, "settings": JSON},
+            "sigma?": several(NUMBER),
+            "sigma_known?": FLAG,
             "cost": several(NUMBER),
             "stock": several(maybe(STOCK)),
             "probe_names": several(TEXT),
             "item_names": several(TEXT),
             "feature_names": several(TEXT),
         },
-        "goal": {"delta": NUMBER, "epsilon": NUMBER},
+        "goal": {"name?": TEXT, "settings?": JSON, "delta?": NUMBER, "epsilon?": NUMBER},
         "algorithm": {"name": TEXT, "settings": JSON},
         "seed": WHOLE,
         "outcome_range": several(maybe(NUMBER), count=2),
@@ -110,8 +112,8 @@ BODIES: dict[str, Fields] = {
     "voided": {"rows": several(ROW), "reason": TEXT},
     "closed": {"round": POSITIVE, "reason": TEXT},
     "stocked": {"probe": TEXT, "stock": maybe(STOCK), "reason": TEXT},
-    "decided": {"item": TEXT, "round": COUNT},
-    "withdrawn": {"item": TEXT, "reason": TEXT},
+    "decided": {"item?": TEXT, "items?": NAMES, "round": COUNT},
+    "withdrawn": {"item?": TEXT, "items?": NAMES, "reason": TEXT},
     "note": {"text": TEXT},
 }
 """Kind of a record -> the fields of its body."""

@@ -26,7 +26,7 @@ KINDS: dict[str, str] = {
     "voided": "rows that do not count",
     "closed": "a round whose missing rows are not waited for",
     "stocked": "how often a probe can be measured in all",
-    "decided": "an item was declared the best",
+    "decided": "the answer was declared",
     "withdrawn": "it was declared so no longer",
     "note": "a remark",
 }

@@ -13,6 +13,8 @@ from probewise.campaign.journal.records import Record
 from probewise.campaign.journal.storage import VERSION
 from probewise.campaign.report.page import Content, Html, facts, folded, paragraphs, section, table, tag
 from probewise.campaign.report.view import View
+from probewise.campaign.state.ledger import declared_names
+from probewise.numerals import listed
 
 SHOWN = 4
 """Rows of a record that are written out."""
@@ -62,7 +64,8 @@ def _created(body: dict[str, Any]) -> str:
     problem, goal, own = body["problem"], body["goal"], body["algorithm"]["name"]
     counts = (len(problem[part]) for part in ("items", "probes", "feature_names"))
     sizes = "{:,} items, {:,} probes, {:,} features".format(*counts)
-    return f"{sizes}; delta {goal['delta']:g}, epsilon {goal['epsilon']:g}; {own}, seed {body['seed']}"
+    given = "; ".join(f"{name} {value}" for name, value in goal.get("settings", goal).items())
+    return f"{sizes}; goal {goal.get('name', 'best')}, {given}; {own}, seed {body['seed']}"
 
 
 def _round(body: dict[str, Any]) -> str:
@@ -86,8 +89,8 @@ TOLD: dict[str, Callable[[dict[str, Any]], str]] = {
     "stocked": lambda body: (
         f"{body['probe']}: {'without limit' if body['stock'] is None else body['stock']}: {body['reason']}"
     ),
-    "decided": lambda body: f"{body['item']} is the best, after round {body['round']}",
-    "withdrawn": lambda body: f"{body['item']}: {body['reason']}",
+    "decided": lambda body: f"{listed(declared_names(body)) or 'no item'}, after round {body['round']}",
+    "withdrawn": lambda body: f"{listed(declared_names(body)) or 'no item'}: {body['reason']}",
     "note": lambda body: str(body["text"]),
 }
 """Kind of a record -> its body in words."""
@@ -128,7 +131,7 @@ def _libraries() -> str:
 def script(view: View) -> str:
     """A program that replays the campaign from its file, or from an exported journal, up to the last record of now."""
     answer, names = view.trail.answer, view.charter.problem.item_names
-    expected = None if answer is None else names[answer]
+    expected = None if answer is None else [names[item] for item in answer]
     return f'''"""Replay a campaign: python replay.py PATH, of its file or of its exported journal."""
 import sys
 
@@ -143,7 +146,7 @@ assert ledger.last.digest == "{view.ledger.last.digest}", "other records"
 
 trail = replay(ledger)  # tells the algorithm every round
 names = ledger.charter.problem.item_names
-answer = None if trail.answer is None else names[trail.answer]
-print(f"{{len(trail.sheets)}} rounds, {{ledger.measured.n}} measurements: {{answer}}")
+answer = None if trail.answer is None else [names[item] for item in trail.answer]
+print(f"{{len(trail.sheets)}} rounds, {{ledger.measured.n}} measurements:", *(answer or ["no answer"]))
 assert answer == {expected!r}, "another answer"
 '''

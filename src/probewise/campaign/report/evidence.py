@@ -44,7 +44,7 @@ def evidence(view: View) -> Html:
         text = f"{now.items[pair[0]].name} less {now.items[pair[1]].name}: estimate and interval by round."
         panels.append(_panel("Lead over the closest rival", pictures.funnel(ends, values, widths, text), text))
     left = [float(standing.remaining.size) for standing in view.standings]
-    alt = "Items that may be the best, by round"
+    alt = f"Items that may be {view.charter.goal.predicate}, by round"
     panels.append(_panel("Items left", pictures.stairs(labels, left, problem.n_items, alt), "Not ruled out, by round."))
     alt = "Measurements in all, by round"
     panels.append(_panel("Measurements", pictures.stairs(labels, total, 0.0, alt), "In all, by round."))
@@ -135,8 +135,7 @@ def _residuals(view: View) -> list[Content]:
     fit = least_squares(problem.probes, data, sigma=problem.sigma)
     index = np.flatnonzero(data.count)
     model = problem.probes[index] @ fit.theta
-    seen = fit.pure_error.mean_square if not problem.sigma_known and fit.pure_error.value > 0 else 1.0
-    error = problem.sigma[index] * math.sqrt(seen) / np.sqrt(data.count[index])
+    error = problem.sigma[index] * problem.outcome.guess(fit.pure_error) / np.sqrt(data.count[index])
     names = [problem.probe_names[i] for i in index.tolist()]
     points = list(zip(names, model.tolist(), data.mean[index].tolist(), error.tolist(), strict=True))
     alt = "Means of the probes against the model"
@@ -173,26 +172,20 @@ def _versions(amended: int) -> str:
 def assumptions(view: View) -> Html:
     """What must be true for the confidence to hold, in plain words."""
     charter, rows = view.charter, view.rows()
-    goal, sigma = charter.goal, charter.problem.sigma
-    noise = f"at most σ = {sigma[0]:.4g}"
-    if not charter.problem.sigma_known:
-        noise = "that is unknown, estimated from replicates, and normally distributed"
-    elif (sigma != sigma[0]).any():
-        noise = f"as stated for each probe ({sigma.min():.4g} to {sigma.max():.4g})"
-    tails = " and light tails (sub-Gaussian)" if charter.problem.sigma_known else ""
+    goal = charter.goal
     gone = rows["voided"] + rows["missing"]
-    within = f" or within {goal.epsilon:.4g} of it" if goal.epsilon else ""
+    within = f", or misses that by no more than {goal.epsilon:.4g}" if goal.epsilon else ""
     texts = [
         "The mean outcome of a probe is linear in its features, and an item is worth what the same line says of it, "
         "even where the item itself was never measured.",
-        f"Measurements are independent, with noise of standard deviation {noise}{tails}. "
+        f"Measurements are independent, with noise {charter.problem.outcome.noise}. "
         "Several readings of one sample are one measurement.",
         "Every round was planned, by whomever and of whatever size, before any of its outcomes was seen.",
         f"Which rows are voided or missing ({gone:,} of {rows['planned'] + rows['unplanned']:,}) did not depend on "
         "their outcomes; corrections replaced wrong outcomes by right ones.",
     ]
     promise = (
-        f"If this is so, the item that is declared is the best{within}, with probability at least "
+        f"If this is so, what is declared {goal.predicate} is so{within}, with probability at least "
         f"{percent(1.0 - view.ledger.risk)} over the whole campaign, however many rounds it took and how often one "
         f"looked{_versions(view.ledger.amended)}."
     )

@@ -20,7 +20,7 @@ from probewise.campaign.report.page import (
     tag,
 )
 from probewise.campaign.report.view import View
-from probewise.numerals import percent, plural, with_width
+from probewise.numerals import listed, percent, plural, with_width
 
 TOP, BOTTOM = 20, 5
 """Items that are shown of a long ranking."""
@@ -35,17 +35,20 @@ def headline(view: View) -> str:
     goal, now, items = view.charter.goal, view.numbers, view.charter.problem.n_items
     if now.leader is None:
         return "Nothing has been measured yet."
-    leader = now.items[now.leader].name
+    names = [now.items[item].name for item in now.guess]
+    first = listed(names) or "no item"
     if view.certified:
-        within = "the best" if now.remaining == 1 else f"within {goal.epsilon:.4g} of the best"
-        return f"{leader} is {within} of {plural(items, 'item')}, with confidence {percent(1.0 - view.ledger.risk)}."
+        found = goal.claim(names, exact=now.remaining == len(names))
+        return f"{found}, with confidence {percent(1.0 - view.ledger.risk)}."
     if view.declared and not view.adequacy.certifies:
-        return f"No item is certified: {leader} came out first, but the data contradict the assumptions."
+        return f"No item is certified: {first} came out first, but the data contradict the assumptions."
     if view.declared:
-        return f"{leader} came out first; how sure that is, is not proven for the algorithm that was used."
+        return f"{first} came out first; how sure that is, is not proven for the algorithm that was used."
     if view.trail.answer is not None or view.ledger.declared is not None:
         return "The decision is in doubt: what was declared is not what the records lead to."
-    return f"{leader} leads, but {plural(now.remaining - 1, 'other item')} of {items:,} may still be the best."
+    first = listed(names) or now.items[now.leader].name
+    others = plural(now.remaining - max(len(names), 1), "other item")
+    return f"{first} lead{'s' * (len(names) <= 1)}, but {others} of {items:,} may still be {goal.predicate}."
 
 
 def decision(view: View) -> Html:
@@ -128,8 +131,8 @@ def ranking(view: View) -> Html:
     picture = _intervals(view, order) if leader is not None else None
     caption = (
         f"Lines are intervals; all of them, for all pairs of items and at all times, hold with confidence {delta}. "
-        "Filled: may still be the best; hollow: ruled out or tied. An item can be ruled out although its interval "
-        "touches 0, because a decision needs less than an interval for every pair."
+        f"Filled: may still be {view.charter.goal.predicate}; hollow: ruled out or tied. An item can be ruled out "
+        "although its interval touches 0, because a decision needs less than an interval for every pair."
     )
     levels = any(math.isfinite(item.estimate) for item in now.items)
     why = (
@@ -159,7 +162,7 @@ def _intervals(view: View, order: Sequence[int]) -> Html:
 
 
 def _bar(item: ItemNumbers) -> pictures.Bar:
-    front = item.state in ("best", "leading")
+    front = item.behind == 0.0
     text = "0" if front else with_width(-item.behind, item.most - item.behind).replace("-", "−")
     return pictures.Bar(item.name, -item.behind, -item.most, -item.least, item.state, text)
 
@@ -175,7 +178,7 @@ def _items(view: View, shown: Sequence[int], levels: bool) -> Html:
     for i in shown:
         item = now.items[i]
         level = (number(item.estimate, places), _span(item.low, item.high, places)) if levels else ()
-        front = item.state in ("best", "leading")
+        front = i == now.leader
         distance = ("–", "–") if front else (number(item.behind, apart), _span(item.least, item.most, apart))
         mark = () if item.state == "eliminated" else (_state(view, item.state),)
         why = item.why.replace(f" behind {leader},", " behind the leader,") if len(leader) > 16 else item.why
@@ -189,7 +192,9 @@ def _items(view: View, shown: Sequence[int], levels: bool) -> Html:
 
 def _state(view: View, state: str) -> Html:
     """What is not certified is not called the best."""
-    return badge("first", "doubtful") if state == "best" and not view.certified else badge(state, state)
+    if state != view.charter.goal.found:
+        return badge(state, state)
+    return badge(state, "best") if view.certified else badge("first", "doubtful")
 
 
 def _rest(view: View, rest: Sequence[int], levels: bool) -> Html | None:

@@ -49,7 +49,7 @@ class View:
 
     @property
     def declared(self) -> bool:
-        """Whether an item is declared the best and the records still lead to it."""
+        """Whether an answer is declared and the records still lead to it."""
         return self.trail.answer is not None and self.ledger.declared == self.trail.answer
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -16,7 +16,7 @@ from probewise.campaign.state.plan import Plan
 from probewise.campaign.state.sheet import OPEN, RECORDED, VOIDED, Place, Sheet
 from probewise.coordinates import Array, Counts
 from probewise.errors import InvalidCampaign, ProbewiseError
-from probewise.goal import BestItem
+from probewise.goals import Answer, Goal
 from probewise.measurements import Measurements
 from probewise.problem import Problem
 from probewise.run import check
@@ -38,8 +38,8 @@ class Ledger:
     """Outcomes that were corrected or voided since."""
     reasons: Mapping[Place, str] = field(default_factory=dict)
     """Why a row was voided or corrected last."""
-    declared: int | None = None
-    """The item that was declared the best and not withdrawn."""
+    declared: Answer | None = None
+    """The answer that was declared and not withdrawn."""
     declaration: Record | None = None
     """The record that declared it or withdrew it."""
     amended: int = 0
@@ -65,13 +65,13 @@ class Ledger:
         return replace(_FOLD[record.kind](self, record), last=record)
 
     @property
-    def goal(self) -> BestItem:
+    def goal(self) -> Goal:
         """What is to be found, with the part of δ that this version of the data may spend."""
         return self.charter.goal_of(self.amended)
 
     @property
     def risk(self) -> float:
-        """A bound on the probability that a wrong item was ever declared, over all versions of the data."""
+        """A bound on the probability that a wrong answer was ever declared, over all versions of the data."""
         return self.charter.risk(self.amended)
 
     @property
@@ -294,18 +294,36 @@ def stocked(problem: Problem, change: Mapping[str, Any]) -> Problem:
     return replace(problem, stock=stock)
 
 
+def declared_names(body: Mapping[str, Any]) -> tuple[str, ...]:
+    """The items that a record declares or withdraws."""
+    return (body["item"],) if "item" in body else tuple(body["items"])
+
+
+def declaration(names: Sequence[str]) -> dict[str, Any]:
+    """How a record names them; the first form had always one."""
+    return {"item": names[0]} if len(names) == 1 else {"items": list(names)}
+
+
+def _answer(ledger: Ledger, record: Record) -> Answer:
+    names = ledger.charter.problem.item_names
+    if ("item" in record.body) == ("items" in record.body):
+        raise record.fault("it must name an item or several items")
+    for name in declared_names(record.body):
+        if name not in names:
+            raise record.fault(f"there is no item {name!a:.40}")
+    return tuple(names.index(name) for name in declared_names(record.body))
+
+
 def _decided(ledger: Ledger, record: Record) -> Ledger:
-    names, name = ledger.charter.problem.item_names, record.body["item"]
-    if name not in names:
-        raise record.fault(f"there is no item {name!a:.40}")
+    answer = _answer(ledger, record)
     if ledger.declared is not None or record.body["round"] > len(ledger.sheets):
-        raise record.fault("an item is declared already, or the round that decided is not there")
-    return replace(ledger, declared=names.index(name), declaration=record)
+        raise record.fault("an answer is declared already, or the round that decided is not there")
+    return replace(ledger, declared=answer, declaration=record)
 
 
 def _withdrawn(ledger: Ledger, record: Record) -> Ledger:
-    if ledger.declared is None or ledger.charter.problem.item_names[ledger.declared] != record.body["item"]:
-        raise record.fault(f"item {record.body['item']!a:.40} is not declared the best")
+    if ledger.declared != _answer(ledger, record):
+        raise record.fault(f"{', '.join(declared_names(record.body))!a:.60} is not declared")
     return replace(ledger, declared=None, declaration=record)
 
 

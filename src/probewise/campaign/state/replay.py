@@ -14,7 +14,7 @@ from probewise.campaign.state.ledger import Ledger
 from probewise.campaign.state.sheet import RECORDED, Sheet, nth
 from probewise.coordinates import Counts
 from probewise.estimate import Estimate, least_squares
-from probewise.goal import BestItem
+from probewise.goals import Answer, Goal
 from probewise.measurements import Measurements
 from probewise.problem import Problem
 
@@ -76,7 +76,7 @@ class Trail:
 
     charter: Charter
     """What the campaign is about."""
-    goal: BestItem
+    goal: Goal
     """What is to be found, with the part of δ that this version of the data may spend."""
     steps: tuple[Step, ...]
     """What it was told, in that order."""
@@ -91,8 +91,8 @@ class Trail:
         return self.reached[-1]
 
     @property
-    def answer(self) -> int | None:
-        """The item to recommend, or None while undecided."""
+    def answer(self) -> Answer | None:
+        """The items that answer the question, or None while undecided."""
         return self.charter.algorithm.answer(self.charter.problem, self.goal, self.state)
 
     @property
@@ -180,7 +180,7 @@ def _steps(ledger: Ledger) -> Iterator[Step]:
         yield Step(ledger.charter.problem, tuple(ordered))
 
 
-def _over(step: Step, ledger: Ledger, goal: BestItem, state: Any, told: Sequence[Step]) -> bool:
+def _over(step: Step, ledger: Ledger, goal: Goal, state: Any, told: Sequence[Step]) -> bool:
     """Whether a round is complete: all sheets are, and no batch is to come."""
     if not all(sheet.complete for sheet in step.sheets):
         return False
@@ -193,7 +193,7 @@ def _over(step: Step, ledger: Ledger, goal: BestItem, state: Any, told: Sequence
     return _reached(step, int(plan.sum()), told) or not ledger.wanted(plan, step.came.count).any()
 
 
-def _first_form(step: Step, ledger: Ledger, goal: BestItem, state: Any) -> Counts:
+def _first_form(step: Step, ledger: Ledger, goal: Goal, state: Any) -> Counts:
     """(n,): the plan of a round whose record has none; its size, which is all that counts, follows from the state."""
     return ledger.charter.algorithm.ask(step.first.problem, goal, state, ledger.charter.stream(step.first.number))
 
@@ -209,7 +209,7 @@ def _reached(step: Step, size: int, told: Sequence[Step]) -> bool:
     return bool(used.any())
 
 
-def _divided(step: Step, ledger: Ledger, goal: BestItem, state: Any, told: Sequence[Step]) -> tuple[Step, Step | None]:
+def _divided(step: Step, ledger: Ledger, goal: Goal, state: Any, told: Sequence[Step]) -> tuple[Step, Step | None]:
     """A round of the first form and the batches that it can do without, if rows that came late have filled it.
 
     Such a round ended with the batch that reached its size, and further batches were a round of their own.

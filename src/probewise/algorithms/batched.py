@@ -1,0 +1,94 @@
+"""Batched: any algorithm in batches that a laboratory can take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from probewise.algorithms.base import Algorithm, Forecast, Standing
+from probewise.algorithms.batches import Limits
+from probewise.coordinates import Counts
+from probewise.errors import InvalidAlgorithm
+from probewise.goals import Answer, Goal
+from probewise.measurements import Measurements
+from probewise.problem import Problem
+
+_DECLARED = ("goals", "learns_sigma", "minds_stock", "takes_any_rounds", "forecasts", "needs")
+
+
+@dataclass(frozen=True)
+class Batched(Algorithm[Any]):
+    """Gives out each round of an algorithm in batches, and tells it the round when all of them are there.
+
+    The algorithm plans as if there were no batches, so that all it promises holds.
+    """
+
+    algorithm: Algorithm[Any]
+    """Who plans and decides."""
+    max_batch: int | None = None
+    """Measurements that can be made at once."""
+    min_batch: int | None = None
+    """Measurements that a batch must have at least, as far as ``max_replicates`` and the stock allow."""
+    max_replicates: int | None = None
+    """Measurements of one probe in a batch at most."""
+
+    name: ClassVar[str] = "batched"
+    summary: ClassVar[str] = "Another algorithm, whose rounds are given out in batches."
+    reference: ClassVar[str] = "docs/sage.md, Lemma 4"
+    needs: ClassVar[str] = "another algorithm"
+    goals: ClassVar[tuple[type[Goal], ...]] = ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.algorithm, Algorithm):
+            raise InvalidAlgorithm(f"Batched needs an algorithm, such as Batched(Rage(), 96), got {self.algorithm!r}.")
+        if self.algorithm.limits != Limits():
+            raise InvalidAlgorithm(f"{self.algorithm!r} has batches of its own; give their limits only once.")
+        self.limits  # noqa: B018  raises if they do not fit together
+        for what in _DECLARED:  # it can do what the algorithm can
+            object.__setattr__(self, what, getattr(self.algorithm, what))
+
+    @property
+    def limits(self) -> Limits:
+        """What a laboratory can measure at once."""
+        return Limits(self.max_batch, self.min_batch, self.max_replicates)
+
+    @property
+    def proven(self) -> bool:
+        """As the algorithm; rounds that are filled up are no longer those that it planned."""
+        return self.algorithm.proven and (self.min_batch is None or self.takes_any_rounds)
+
+    def init(self, problem: Problem, goal: Goal) -> Any:
+        """As the algorithm."""
+        return self.algorithm.init(problem, goal)
+
+    def ask(self, problem: Problem, goal: Goal, state: Any, rng: np.random.Generator) -> Counts:
+        """What the algorithm asks, with more of the same probes where batches would be too small."""
+        counts = self.algorithm.ask(problem, goal, state, rng)
+        return self.limits.filled(counts, np.maximum(problem.stock, counts))
+
+    def tell(self, problem: Problem, goal: Goal, state: Any, measurements: Measurements) -> Any:
+        """To the algorithm."""
+        return self.algorithm.tell(problem, goal, state, measurements)
+
+    def tell_overlapping(self, problem: Problem, goal: Goal, state: Any, rounds: Sequence[Measurements]) -> Any:
+        """To the algorithm."""
+        return self.algorithm.tell_overlapping(problem, goal, state, rounds)
+
+    def answer(self, problem: Problem, goal: Goal, state: Any) -> Answer | None:
+        """Of the algorithm."""
+        return self.algorithm.answer(problem, goal, state)
+
+    def standing(self, problem: Problem, goal: Goal, state: Any) -> Standing:
+        """Of the algorithm."""
+        return self.algorithm.standing(problem, goal, state)
+
+    def forecast(self, problem: Problem, goal: Goal, state: Any) -> Forecast | None:
+        """Of the algorithm, whose rounds may take several batches each."""
+        return self.algorithm.forecast(problem, goal, state)
+
+    def forecast_for_gap(self, problem: Problem, goal: Goal, gap: float) -> Forecast:
+        """Of the algorithm, whose rounds may take several batches each."""
+        return self.algorithm.forecast_for_gap(problem, goal, gap)

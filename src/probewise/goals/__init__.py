@@ -1,0 +1,71 @@
+"""Goals: the questions that can be asked; a new one is one line here, or an entry point elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from probewise.errors import InvalidGoal
+from probewise.extensions import extensions, found_class
+from probewise.goals.base import Answer, Claims, Goal, check_risk
+from probewise.goals.best_item import BestItem
+from probewise.goals.comparable import check_comparable
+
+GOALS: dict[str, type[Goal]] = {
+    "best": BestItem,
+}
+"""Name -> class."""
+
+EXTENSIONS = "probewise.goals"
+"""The entry points by which other packages add theirs."""
+
+
+def goal_named(name: str) -> type[Goal] | None:
+    """The goal of that name, of the registry or of another package; None if there is none."""
+    return found_class(GOALS, EXTENSIONS, name, Goal)  # type: ignore[type-abstract]
+
+
+def goal_names() -> list[str]:
+    """Every goal as it is written on a command line, also of other packages, which are not loaded for that."""
+    return sorted({*GOALS, *extensions(EXTENSIONS)})
+
+
+def goal_from(text: str, **settings: Any) -> Goal:
+    """The goal that a text such as "best" or "top:3" names, with the settings that are not None."""
+    name, colon, argument = text.partition(":")
+    kind = goal_named(name)
+    if kind is None:
+        raise InvalidGoal(f"there is no goal '{name:.40}'; they are {', '.join(goal_names())}.")
+    kinds = {own.name: str(own.type) for own in fields(kind)}  # type: ignore[arg-type]
+    given = {key: value for key, value in settings.items() if value is not None}
+    if unknown := [key for key in given if key not in kinds]:
+        raise InvalidGoal(f"the goal '{name}' has no {unknown[0]}; leave it out.")
+    if bool(colon) != (kind.argument is not None):
+        form = name if kind.argument is None else f"{name}:{kind.argument.upper()}"
+        raise InvalidGoal(f"the goal '{name}' is written {form}, got '{text:.60}'.")
+    if kind.argument is not None:
+        given[kind.argument] = _read(argument, kinds[kind.argument], name)
+    return kind(**given)
+
+
+def _read(text: str, kind: str, name: str) -> int | float | str:
+    """What stands behind a colon, as the annotation of its field wants it."""
+    try:
+        return int(text) if kind == "int" else float(text) if kind == "float" else text
+    except ValueError:
+        expected = "a whole number" if kind == "int" else "a number"
+        raise InvalidGoal(f"the goal '{name}' needs {expected} behind its colon, got '{text:.40}'.") from None
+
+
+__all__ = [
+    "GOALS",
+    "Answer",
+    "BestItem",
+    "Claims",
+    "Goal",
+    "check_comparable",
+    "check_risk",
+    "goal_from",
+    "goal_named",
+    "goal_names",
+]

@@ -1,0 +1,144 @@
+"""What a goal is: a question about the items, what would answer it, and the words for both."""
+
+from __future__ import annotations
+
+import abc
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probewise.coordinates import Array
+from probewise.design.criterion import Directions, Rows
+from probewise.errors import InvalidGoal, InvalidProblem
+from probewise.numerals import listed
+from probewise.problem import Problem
+from probewise.tables import named
+
+Answer: TypeAlias = tuple[int, ...]
+"""Numbers of the items that answer a question: one, several or none."""
+
+
+@dataclass(frozen=True, eq=False)
+class Claims:
+    """What an answer says: y'θ + offset ≥ 0 for each of k directions y. With a tolerance, it may miss by that much."""
+
+    above: Array
+    """(k, d): y is the difference of such a row"""
+    below: Array
+    """(k, d): and such a row, which may be 0."""
+    offsets: Array
+    """(k,)."""
+    against: NDArray[np.int64]
+    """(k,): the item that each claim keeps in its place, in the answer or out of it."""
+
+    @property
+    def rows(self) -> Array:
+        """(k, d): the directions y."""
+        return self.above - self.below
+
+    @property
+    def sizes(self) -> Array:
+        """(k, d): sizes of the numbers whose rounding moved the entries of the directions."""
+        return np.abs(self.above) + np.abs(self.below)
+
+    def margins(self, theta: Array) -> Array:
+        """(k,): y'θ + offset."""
+        return np.asarray(self.rows @ theta + self.offsets)
+
+    def rounding(self, theta: Array) -> Array:
+        """(k,): what rounding can have done to the margins: a sum of d products moves by d·eps times their sizes."""
+        sizes = self.sizes @ np.abs(theta) + np.abs(self.offsets)
+        return np.asarray(theta.size * np.finfo(float).eps * sizes)
+
+
+class Goal(abc.ABC):
+    """A question about the items, to be answered rightly with probability at least 1-delta.
+
+    A goal is a frozen dataclass whose fields are its settings: numbers, flags and text. Everything else, such as its
+    form in a journal and on the command line, follows from them.
+    """
+
+    name: ClassVar[str]
+    """As on the command line and in journals."""
+    summary: ClassVar[str]
+    """One sentence."""
+    argument: ClassVar[str | None] = None
+    """The field that stands behind the name on the command line, as 3 in top:3."""
+    found: ClassVar[str] = "found"
+    """What an item of the answer is called in tables, in one word."""
+    delta: float
+    """Largest probability of a wrong answer, strictly between 0 and 1."""
+    epsilon: float
+    """How far below its place an item may be and still count as right."""
+
+    @property
+    @abc.abstractmethod
+    def predicate(self) -> str:
+        """What is said of each item of the answer, as in "A is …" and "A may be …"."""
+
+    @abc.abstractmethod
+    def check(self, problem: Problem) -> None:
+        """Refuse a problem in which the question has no answer that measurements could find."""
+
+    @abc.abstractmethod
+    def answer(self, values: Array) -> Answer:
+        """The answer if these (m,) were the values of the items, the first item first."""
+
+    @abc.abstractmethod
+    def right(self, values: Array, answer: Answer) -> bool:
+        """Whether an answer is right if these (m,) are the values of the items."""
+
+    @abc.abstractmethod
+    def claims(self, problem: Problem, answer: Answer) -> Claims:
+        """What an answer says of θ; it is right if all of it is true up to epsilon."""
+
+    @abc.abstractmethod
+    def rivals(self, problem: Problem) -> int:
+        """How many claims, fixed by θ, are enough that every wrong answer makes one of them, and makes it falsely."""
+
+    @abc.abstractmethod
+    def directions(self, problem: Problem) -> Directions:
+        """Whatever may have to be known, as long as nothing is known of θ."""
+
+    def directions_at(self, problem: Problem, theta: Array) -> Directions:
+        """What must be known if θ is the truth: each direction over its distance from changing the answer."""
+        answer, margins = self.settled(problem, theta)
+        claims = self.claims(problem, answer)
+        if not margins.size:
+            raise InvalidProblem("the answer is known without a measurement, so that there is nothing to design.")
+        return Rows(claims.rows / margins[:, None], claims.against, (claims.above, claims.below), margins)
+
+    def settled(self, problem: Problem, theta: Array) -> tuple[Answer, Array]:
+        """The one answer that is right under θ, and (k,) the margins of its claims; a tie is refused."""
+        answer = self.answer(problem.items @ theta)
+        claims = self.claims(problem, answer)
+        margins = claims.margins(theta)
+        if (tied := np.flatnonzero(margins <= claims.rounding(theta))).size:
+            names = named(problem.item_names[i] for i in sorted({*answer, *claims.against[tied].tolist()}))
+            raise InvalidProblem(
+                f"the answer must be unique, but under theta it is a tie ({names}) that no method can break; keep one "
+                "of these items, or allow for a tolerance."
+            )
+        return answer, margins
+
+    def at(self, delta: float) -> Goal:
+        """The same question with another δ."""
+        return replace(self, delta=delta)  # type: ignore[type-var]
+
+    def claim(self, names: Sequence[str], *, exact: bool = True) -> str:
+        """What is claimed of the items of an answer; ``exact`` unless the tolerance was needed."""
+        if not names:
+            return f"No item is {self.predicate}"
+        return f"{listed(names)} {'is' if len(names) == 1 else 'are'} {self.predicate}"
+
+
+def check_risk(goal: Goal) -> None:
+    """Refuse a delta or an epsilon that means nothing."""
+    if not (isinstance(goal.delta, int | float) and 0 < goal.delta < 1):
+        raise InvalidGoal(f"delta must lie strictly between 0 and 1, got {goal.delta!r}; 0.05 is usual.")
+    if not (isinstance(goal.epsilon, int | float) and 0 <= goal.epsilon < math.inf):
+        raise InvalidGoal(f"epsilon must be a finite number of at least 0, got {goal.epsilon!r}.")

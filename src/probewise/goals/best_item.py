@@ -1,0 +1,69 @@
+"""BestItem: which item has the largest value?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from probewise.coordinates import Array
+from probewise.design.criterion import Directions, pairs
+from probewise.goals.base import Answer, Claims, Goal, check_risk
+from probewise.goals.comparable import check_comparable
+from probewise.numerals import listed
+from probewise.problem import Problem
+
+
+@dataclass(frozen=True)
+class BestItem(Goal):
+    """Find the item with the largest z'θ with probability at least 1-delta, up to a tolerance epsilon."""
+
+    delta: float = 0.05
+    """Largest probability of a wrong answer, strictly between 0 and 1."""
+    epsilon: float = 0.0
+    """An item within epsilon of the best also counts as right."""
+
+    name: ClassVar[str] = "best"
+    summary: ClassVar[str] = "The item with the largest value."
+    found: ClassVar[str] = "best"
+
+    def __post_init__(self) -> None:
+        check_risk(self)
+
+    @property
+    def predicate(self) -> str:
+        """The best."""
+        return "the best"
+
+    def check(self, problem: Problem) -> None:
+        """All items can be compared with each other."""
+        check_comparable(problem)
+
+    def answer(self, values: Array) -> Answer:
+        """The largest, the first of several."""
+        return (int(np.argmax(values)),)
+
+    def right(self, values: Array, answer: Answer) -> bool:
+        """One item, within epsilon of the largest."""
+        return len(answer) == 1 and bool(values.max() - values[answer[0]] <= self.epsilon)
+
+    def claims(self, problem: Problem, answer: Answer) -> Claims:
+        """It is ahead of every other item."""
+        others = np.delete(np.arange(problem.n_items), answer[0])
+        own = np.broadcast_to(problem.items[answer[0]], (others.size, problem.dimension))
+        return Claims(own, problem.items[others], np.zeros(others.size), others)
+
+    def rivals(self, problem: Problem) -> int:
+        """Every other item would have to be ahead of the best one."""
+        return problem.n_items - 1
+
+    def directions(self, problem: Problem) -> Directions:
+        """All differences of two items."""
+        return pairs(problem.items)
+
+    def claim(self, names: Sequence[str], *, exact: bool = True) -> str:
+        """The best item, or one that is close enough."""
+        what = "the best item" if exact else f"within {self.epsilon:.4g} of the best"
+        return f"{listed(names) or 'No item'} {'is' if len(names) <= 1 else 'are'} {what}"

@@ -1,0 +1,28 @@
+"""Outcomes: what may be known of their law; a new law is one line here, or an entry point elsewhere."""
+
+from __future__ import annotations
+
+from probewise.extensions import extensions, found_class
+from probewise.outcomes.base import Drawn, Law
+from probewise.outcomes.gaussian import Gaussian
+
+OUTCOMES: dict[str, type[Law]] = {
+    "gaussian": Gaussian,
+}
+"""Name -> class."""
+
+EXTENSIONS = "probewise.outcomes"
+"""The entry points by which other packages add theirs."""
+
+
+def law_named(name: str) -> type[Law] | None:
+    """The law of that name, of the registry or of another package; None if there is none."""
+    return found_class(OUTCOMES, EXTENSIONS, name, Law)  # type: ignore[type-abstract]
+
+
+def law_names() -> list[str]:
+    """Every law, also of other packages, which are not loaded for that."""
+    return sorted({*OUTCOMES, *extensions(EXTENSIONS)})
+
+
+__all__ = ["OUTCOMES", "Drawn", "Gaussian", "Law", "law_named", "law_names"]

@@ -1,0 +1,99 @@
+"""What a law of outcomes is: all that is known of an outcome beyond its mean x'θ."""
+
+from __future__ import annotations
+
+import abc
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probewise.coordinates import Array, Counts
+from probewise.measurements import SumOfSquares
+
+
+class Drawn(NamedTuple):
+    """Outcomes of some probes as sufficient statistics."""
+
+    mean: Array
+    """(p,): of the outcomes of each probe."""
+    scatter: Array
+    """(p,): sums of their squared deviations from that mean."""
+
+
+class Law(abc.ABC):
+    """How the outcomes of a probe scatter about their mean x'θ.
+
+    A law is a frozen dataclass whose fields are its settings: numbers, flags, text, or lists of numbers. Whatever it
+    is, ``scale`` bounds it: an outcome less its mean is sub-Gaussian with that scale, in units of outcomes or, unless
+    the law is ``known``, of one scale that is the same for all probes and that ``bound`` learns from replicates.
+    """
+
+    name: ClassVar[str]
+    """As on the command line and in journals."""
+    summary: ClassVar[str]
+    """One sentence."""
+
+    @property
+    @abc.abstractmethod
+    def known(self) -> bool:
+        """Whether the scale is in units of outcomes, so that nothing has to be learned of it."""
+
+    @property
+    @abc.abstractmethod
+    def part(self) -> float:
+        """Part of δ that may be spent on what has to be learned, less than 1."""
+
+    @property
+    @abc.abstractmethod
+    def replicates(self) -> int:
+        """How often a probe should be measured at least in a round that measures it."""
+
+    @abc.abstractmethod
+    def scale(self, probes: tuple[str, ...]) -> Array:
+        """(n,): the scale of each of the probes with these names; a measurement weighs 1/scale² in an estimate."""
+
+    @abc.abstractmethod
+    def bound(self, replicates: SumOfSquares, delta: float) -> float:
+        """Factor by which the scales must be multiplied to bound the noise; infinite if it cannot be told yet.
+
+        ``replicates`` is the scatter of replicates in units of the scales, of all finished rounds. The bound may fail
+        ever, in any round, with probability at most ``part`` of δ.
+        """
+
+    @abc.abstractmethod
+    def guess(self, replicates: SumOfSquares) -> float:
+        """That factor as it seems to be, for pictures and forecasts."""
+
+    @abc.abstractmethod
+    def log_account(self, total: Array, precision: Array, unit: Array, bound: float) -> Array:
+        """(k,): log of what bets on S > 0 have made of 1, S = ``total``, W = ``precision``; ``unit`` is of precisions.
+
+        Whatever the law, the mean of what they have made is at most 1 as long as E S ≤ 0, at every step of S and W.
+        """
+
+    @abc.abstractmethod
+    def outcomes(self, means: Array, scale: Array, rng: np.random.Generator) -> Array:
+        """(k,): simulated outcomes with these (k,) means and scales, one after the other."""
+
+    @abc.abstractmethod
+    def drawn(self, means: Array, scale: Array, counts: Counts, rng: np.random.Generator) -> Drawn:
+        """Simulated outcomes of p probes, ``counts`` (p,) of each, at a cost that does not grow with the counts."""
+
+    @property
+    @abc.abstractmethod
+    def expected(self) -> str:
+        """What an outcome is, in words, for who enters something else."""
+
+    @abc.abstractmethod
+    def possible(self, outcomes: Array) -> NDArray[np.bool_]:
+        """(k,): which of these finite numbers can be outcomes."""
+
+    @property
+    @abc.abstractmethod
+    def noise(self) -> str:
+        """What the noise of a measurement is, in words: it follows "Measurements are independent, with noise"."""
+
+    def left(self, delta: float) -> float:
+        """What is left of δ for the rest."""
+        return (1.0 - self.part) * delta

@@ -1,0 +1,111 @@
+"""Gaussian: normal outcomes, or any with tails no heavier; their scale is known for each probe, or up to a factor."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from probewise.confidence import log_wealth, noise_bound
+from probewise.coordinates import Array, Counts
+from probewise.errors import InvalidProblem
+from probewise.measurements import SumOfSquares
+from probewise.outcomes.base import Drawn, Law
+
+_PART = 0.1
+"""Part of δ that a bound on noise of unknown scale may spend."""
+
+
+@dataclass(frozen=True)
+class Gaussian(Law):
+    """Noise that is sub-Gaussian with a known scale, or Gaussian with an unknown one."""
+
+    sigma: ArrayLike = 1.0
+    """The scale, one number or one per probe, kept as a tuple; if it is unknown, in units of one scale for all."""
+    unknown: bool = False
+    """Whether that scale is unknown."""
+
+    name: ClassVar[str] = "gaussian"
+    summary: ClassVar[str] = "Noise with light tails, of a known scale, or normal noise of an unknown one."
+
+    def __post_init__(self) -> None:
+        try:
+            values = np.asarray(self.sigma, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InvalidProblem(f"sigma must be numbers, got {self.sigma!r:.80}; or 'unknown'.") from None
+        if values.ndim > 1:
+            raise InvalidProblem(f"sigma must be one number or one per probe, got shape {values.shape}.")
+        object.__setattr__(self, "sigma", tuple(values.tolist()) if values.ndim else float(values))
+        object.__setattr__(self, "unknown", bool(self.unknown))
+
+    @property
+    def known(self) -> bool:
+        """Whether sigma is in units of outcomes."""
+        return not self.unknown
+
+    @property
+    def part(self) -> float:
+        """A tenth where the scale is unknown."""
+        return _PART if self.unknown else 0.0
+
+    @property
+    def replicates(self) -> int:
+        """Two, where only they can tell the scale."""
+        return 2 if self.unknown else 1
+
+    @property
+    def noise(self) -> str:
+        """Its scale and its tails."""
+        if self.unknown:
+            scale = "that is unknown, estimated from replicates, and normally distributed"
+            return f"of standard deviation {scale}"
+        low, high = np.min(self.sigma), np.max(self.sigma)
+        scale = f"at most σ = {low:.4g}" if low == high else f"as stated for each probe ({low:.4g} to {high:.4g})"
+        return f"of standard deviation {scale} and light tails (sub-Gaussian)"
+
+    def scale(self, probes: tuple[str, ...]) -> Array:
+        """(n,): sigma."""
+        values, n = np.asarray(self.sigma, dtype=np.float64), len(probes)
+        if values.shape not in {(), (n,)}:
+            raise InvalidProblem(
+                f"sigma must be one number or one per probe, expected shape ({n},), got {values.shape}."
+            )
+        values = np.array(np.broadcast_to(values, (n,)))
+        if not (good := np.isfinite(values) & (values > 0)).all():
+            row = int(np.argmin(good))
+            raise InvalidProblem(f"sigma must be positive and finite, got {values[row]} for probe '{probes[row]}'.")
+        return values
+
+    def bound(self, replicates: SumOfSquares, delta: float) -> float:
+        """1, or the bound of docs/confidence.md, Theorem 7."""
+        return math.sqrt(noise_bound(*replicates, _PART * delta)) if self.unknown else 1.0
+
+    def guess(self, replicates: SumOfSquares) -> float:
+        """1, or the root of the mean square of replicates, once they differ."""
+        return math.sqrt(replicates.mean_square) if self.unknown and replicates.value > 0 else 1.0
+
+    def log_account(self, total: Array, precision: Array, unit: Array, bound: float) -> Array:
+        """A mixture of Gaussian bets: docs/sage.md, Lemma 2."""
+        return log_wealth(total / bound, precision, unit)
+
+    def outcomes(self, means: Array, scale: Array, rng: np.random.Generator) -> Array:
+        """Normal numbers."""
+        return np.asarray(means + scale * rng.standard_normal(means.size))
+
+    def drawn(self, means: Array, scale: Array, counts: Counts, rng: np.random.Generator) -> Drawn:
+        """Normal means and their scatter, which is independent of them."""
+        spreads = np.where(counts > 1, rng.chisquare(np.maximum(counts - 1, 1)), 0.0)
+        errors = np.sqrt(counts) * rng.standard_normal(counts.size)
+        return Drawn(np.asarray(means + scale * errors / counts), np.asarray(scale**2 * spreads))
+
+    @property
+    def expected(self) -> str:
+        """Any number."""
+        return "a finite number"
+
+    def possible(self, outcomes: Array) -> NDArray[np.bool_]:
+        """All of them."""
+        return np.ones(outcomes.size, dtype=np.bool_)

@@ -1,0 +1,163 @@
+"""check_goal: what every goal promises, as checks that fail with a sentence."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from probewise.algorithms import Uniform, XYStatic
+from probewise.coordinates import Array, coordinates
+from probewise.design import digest
+from probewise.errors import ProbewiseError
+from probewise.goals import Answer, Goal
+from probewise.problem import Problem
+from probewise.run import identify
+from probewise.simulation import LinearEnvironment
+from probewise.testing.problems import linear_bandit, many_items, transductive
+
+DRAWS = 60
+"""Parameters that are drawn for each problem."""
+CLOSE = 1e-9
+"""Margins smaller than this are neither right nor wrong."""
+
+
+def check_goal(goal: Goal) -> None:
+    """Run every check; AssertionError with a sentence at the first promise that is broken."""
+    _says_what_it_is(goal)
+    for case in (linear_bandit, transductive, many_items):
+        problem, theta = case()
+        _takes(goal, problem)
+        draws = [theta, *_drawn(problem)]
+        for truth in draws:
+            _knows_what_is_right(goal, problem, truth, draws)
+        _counts_its_rivals(goal, problem, theta, draws)
+        _knows_what_matters(goal, problem, draws)
+    _is_answered(goal)
+
+
+def _says_what_it_is(goal: Goal) -> None:
+    """Name, summary and words are texts; it is a frozen dataclass of plain settings, among them delta and epsilon."""
+    for what in ("name", "summary", "found", "predicate"):
+        text = getattr(goal, what, None)
+        _expect(isinstance(text, str) and text != "", f"{what} must be a text, got {text!r}")
+    parameters = getattr(type(goal), "__dataclass_params__", None)
+    _expect(parameters is not None and parameters.frozen, "a goal must be a frozen dataclass of its settings")
+    settings = {own.name: getattr(goal, own.name) for own in dataclasses.fields(goal)}  # type: ignore[arg-type]
+    _expect({"delta", "epsilon"} <= {*settings}, f"delta and epsilon must be settings, got {', '.join(settings)}")
+    for name, value in settings.items():
+        _expect(
+            isinstance(value, bool | int | float | str), f"{name} must be a number, a flag or a text, got {value!r}"
+        )
+    _expect(digest(type(goal)(**settings)) == digest(goal), "two goals with the same settings must be the same")
+    _expect(goal.at(0.25).delta == 0.25, "at(delta) must change delta")
+    known = goal.argument is None or goal.argument in settings
+    _expect(known, f"argument must be one of the settings, got {goal.argument!r}")
+    for delta in (0.0, 1.0):
+        try:
+            goal.at(delta)
+        except ProbewiseError:
+            continue
+        raise AssertionError(f"a delta of {delta} must be refused.")
+    for names in ((), ("A",), ("A", "B", "C")):
+        try:
+            text = goal.claim(names)
+        except IndexError:
+            raise AssertionError(f"claim must have words for {len(names)} items.") from None
+        _expect(
+            isinstance(text, str) and all(name in text for name in names), f"claim must name its items, got {text!r}"
+        )
+
+
+def _takes(goal: Goal, problem: Problem) -> None:
+    try:
+        goal.check(problem)
+    except ProbewiseError as error:
+        raise AssertionError(f"an ordinary problem must pass its check, but it says: {error}") from None
+
+
+def _knows_what_is_right(goal: Goal, problem: Problem, theta: Array, draws: list[Array]) -> None:
+    """The answer at θ is right; any answer is right if and only if its claims are true up to epsilon."""
+    values = problem.items @ theta
+    own = goal.answer(values)
+    _check_answer(own, problem.n_items)
+    _expect(goal.right(values, own), f"the answer {own} at the values {values} must be right there")
+    for answer in {goal.answer(problem.items @ other) for other in draws}:
+        margins = goal.claims(problem, answer).margins(theta) + goal.epsilon
+        if (np.abs(margins) < CLOSE).any():
+            continue
+        holds, right = bool((margins > 0).all()), goal.right(values, answer)
+        _expect(
+            holds == right,
+            f"at the values {values} the claims of {answer} are {'true' if holds else 'false'}, but right says {right}",
+        )
+
+
+def _counts_its_rivals(goal: Goal, problem: Problem, theta: Array, draws: list[Array]) -> None:
+    """As few claims as it says, fixed by θ, catch every wrong answer: each of those makes one of them."""
+    wrong = [
+        a for a in {goal.answer(problem.items @ other) for other in draws} if not goal.right(problem.items @ theta, a)
+    ]
+    false: dict[bytes, int] = {}
+    caught: list[list[int]] = []
+    for answer in wrong:
+        claims = goal.claims(problem, answer)
+        rows = np.column_stack([claims.rows, claims.offsets])[claims.margins(theta) + goal.epsilon <= 0]
+        caught.append([false.setdefault(row.tobytes(), len(false)) for row in rows + 0.0])
+    if not wrong:
+        return
+    makes = np.zeros((len(wrong), len(false)))
+    for at, claims_made in enumerate(caught):
+        makes[at, claims_made] = 1.0
+    least = milp(
+        np.ones(len(false)),
+        constraints=LinearConstraint(makes, lb=1.0),
+        integrality=np.ones(len(false), dtype=np.int64),
+        bounds=Bounds(0, 1),
+    )
+    said = goal.rivals(problem)
+    _expect(
+        least.fun is not None and round(least.fun) <= said,
+        f"{said} claims do not catch every wrong answer: {len(wrong)} of them need {least.fun}",
+    )
+
+
+def _knows_what_matters(goal: Goal, problem: Problem, draws: list[Array]) -> None:
+    """Nothing that an answer may claim is less well known than the worst of the directions that it names."""
+    measured = coordinates(problem.scaled_probes)
+    worst = goal.directions(problem).mapped(measured.transform).largest()[1]
+    for theta in draws:
+        answer = goal.answer(problem.items @ theta)
+        rows = goal.claims(problem, answer).rows @ measured.transform
+        longest = float((rows**2).sum(axis=1).max(initial=0.0))
+        _expect(longest <= worst * (1 + CLOSE), f"the answer {answer} claims more than its directions cover")
+
+
+def _is_answered(goal: Goal) -> None:
+    """Algorithms that serve every goal find a right answer to it."""
+    problem, theta = linear_bandit()
+    quiet = dataclasses.replace(problem, outcome=type(problem.outcome)(0.05))  # type: ignore[call-arg]
+    for algorithm in (Uniform(), XYStatic()):
+        laboratory = LinearEnvironment(quiet, theta, seed=0)
+        result = identify(quiet, goal, measure=laboratory.measure, algorithm=algorithm, seed=0, budget=200_000)
+        found = result.items
+        right = found is not None and goal.right(problem.items @ theta, found)
+        _expect(right, f"{algorithm.name} must find a right answer to an easy problem, got {found}")
+
+
+def _drawn(problem: Problem) -> Iterator[Array]:
+    rng = np.random.default_rng(0)
+    for _ in range(DRAWS):
+        yield rng.standard_normal(problem.dimension)
+
+
+def _check_answer(answer: Answer, n: int) -> None:
+    fits = isinstance(answer, tuple) and all(type(item) is int and 0 <= item < n for item in answer)
+    _expect(fits and len({*answer}) == len(answer), f"an answer must be a tuple of different items, got {answer!r}")
+
+
+def _expect(holds: bool, sentence: str) -> None:
+    if not holds:
+        raise AssertionError(f"{sentence}.")

@@ -439,7 +439,7 @@ def test_theta_is_in_the_units_of_the_columns(folder: Path) -> None:
         ("two", pytest.approx(2)),
     ]
     (folder / "items.csv").write_text("id,acid,heat\none,x,100\ntwo,y,40\nthree,y,60\n")
-    assert "but 2 items are equally good under theta ('one', 'three') and no method" in refused(line)
+    assert "under theta it is a tie ('one', 'three') that no method" in refused(line)
     tied = line.replace("hardness", "identify") + " --epsilon 1 --json"
     assert json.loads(ok(tied).stdout)["item"] in ("one", "three")
 

@@ -49,10 +49,10 @@ class Top(pw.Goal):
     def check(self, problem: pw.Problem) -> None:
         pw.BestItem().check(problem)
 
-    def answer(self, values: Any) -> pw.Answer:
+    def answer(self, problem: Any, values: Any) -> pw.Answer:
         return tuple(int(item) for item in np.argsort(-values, kind="stable")[: self.m])
 
-    def right(self, values: Any, answer: pw.Answer) -> bool:
+    def right(self, problem: Any, values: Any, answer: pw.Answer) -> bool:
         inside = np.isin(np.arange(values.size), answer)
         return len(answer) == self.m and bool(
             values[inside].min(initial=np.inf) + self.epsilon >= values[~inside].max(initial=-np.inf)
@@ -80,7 +80,7 @@ def test_a_goal_of_several_items_keeps_the_contract() -> None:
 
 
 class Sloppy(Top):
-    def right(self, values: Any, answer: pw.Answer) -> bool:
+    def right(self, problem: Any, values: Any, answer: pw.Answer) -> bool:
         return True
 
 
@@ -95,8 +95,8 @@ class Blind(Top):
 
 
 class Listing(Top):
-    def answer(self, values: Any) -> Any:
-        return list(Top.answer(self, values))
+    def answer(self, problem: Any, values: Any) -> Any:
+        return list(Top.answer(self, problem, values))
 
 
 class Silent(Top):

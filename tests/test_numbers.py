@@ -10,7 +10,7 @@ import probewise as pw
 from probewise.adequacy import check_adequacy
 from probewise.algorithms.base import Standing
 from probewise.campaign import Campaign, Memory
-from probewise.campaign.findings.appraisal import appraised, finished, scrutinised
+from probewise.campaign.findings.appraisal import appraised, scrutinised
 from probewise.campaign.findings.numbers import SCALE, Finished, Numbers, lead_by_round, numbers
 from probewise.confidence import mixture_width, noise_bound
 from probewise.measurements import Measurements
@@ -199,10 +199,10 @@ def test_a_round_of_several_batches_counts_as_one() -> None:
     for _ in range(12):
         rows = lab.ask()
         lab.tell(rows.filled((PROBES @ THETA)[[int(name) for name in rows["probe"]]] + rng.normal(size=1)))
-    rounds = finished(lab.trail)
+    rounds = appraised(lab.ledger, lab.trail).rounds
     assert len(rounds.after) == 12
     assert 0 < len(rounds.pool.fits) < 12
-    now = appraised(lab.trail, 0.05)
+    now = appraised(lab.ledger, lab.trail).numbers
     assert all(math.isfinite(item.high) for item in now.items)
     assert now.items[0].low < 1.0 < now.items[0].high
 

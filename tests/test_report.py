@@ -15,9 +15,10 @@ import pytest
 
 import probewise as pw
 from probewise.campaign import KINDS, Campaign, Memory, Record, Storage
+from probewise.campaign.findings.appraisal import appraised
 from probewise.campaign.report.chronicle import TOLD
 from probewise.campaign.report.page import number, table, tag
-from probewise.campaign.report.view import view
+from probewise.campaign.report.view import View, name_of
 from probewise.campaign.report.write import report as written
 from probewise.confidence import LogLog
 
@@ -59,7 +60,8 @@ class Page(HTMLParser):
 
 
 def report(lab: Campaign) -> str:
-    return written(view(lab._store.name, lab.ledger, lab.trail, lab.status(), lab.records))
+    appraisal = appraised(lab.ledger, lab.trail)
+    return written(View(name_of(lab._store.name), lab.ledger, lab.trail, lab.status(), lab.records, appraisal))
 
 
 def campaign(

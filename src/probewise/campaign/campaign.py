@@ -16,6 +16,7 @@ from probewise.algorithms import Algorithm, Sage
 from probewise.campaign.exchange import entry
 from probewise.campaign.exchange.rows import Rows, all_rows, no_rows, open_rows, own_columns
 from probewise.campaign.exchange.told import Proposal, Told, recorded, unplanned
+from probewise.campaign.findings.appraisal import appraised, scrutinised
 from probewise.campaign.findings.news import Stand, news, what_changed
 from probewise.campaign.findings.status import Status, status
 from probewise.campaign.journal import chain
@@ -114,7 +115,7 @@ class Campaign:
     @property
     def ledger(self) -> Ledger:
         """All that the records say, after reading what others have written."""
-        self._take(chain.unread(self._store, self._ledger.last))
+        self._read()
         return self._ledger
 
     @property
@@ -126,8 +127,7 @@ class Campaign:
     @property
     def trail(self) -> Trail:
         """The states of the algorithm that the records lead to."""
-        self._trail = replay(self.ledger, self._trail)
-        return self._trail
+        return self._replayed(self.ledger)
 
     @property
     def problem(self) -> Problem:
@@ -152,12 +152,13 @@ class Campaign:
         round of more than ``max_round`` rows is refused.
         """
         day, most = entry.day(due), largest(max_round)
+        self._read()
         self._settle()
         self._write(lambda ledger: self._round(ledger, day, most))
         ledger, charter = self._ledger, self._ledger.charter
         sheet = ledger.waiting
         if sheet is None:
-            return no_rows(charter, self.status().sentence)
+            return no_rows(charter, self._status().sentence)
         return open_rows(charter, sheet)
 
     def tell(self, rows: Any, *, off_plan: bool = False, again: bool = False, dry_run: bool = False) -> Told:
@@ -176,7 +177,7 @@ class Campaign:
             return None if dry_run else proposal
 
         if dry_run:
-            self._write(propose)
+            propose(self.ledger)
             return told[0]
         _, news = self._changed(propose)
         return replace(told[0], sentence=" ".join([told[0].sentence, *news]))
@@ -236,17 +237,23 @@ class Campaign:
             check(stocked(ledger.problem, body), ledger.charter.goal, ledger.charter.algorithm)
             return "stocked", body
 
+        self._read()
         self._write(propose)
 
     def note(self, text: str) -> None:
         """Put a remark into the journal."""
         remark = entry.said(text, "a note")
+        self._read()
         self._write(lambda ledger: ("note", {"text": remark}))
 
     def status(self) -> Status:
         """Where the campaign stands; it writes nothing."""
-        trail = self.trail
-        return status(self._ledger, trail)
+        self._read()
+        return self._status()
+
+    def _status(self) -> Status:
+        trail = self._replayed(self._ledger)
+        return status(self._ledger, trail, appraised(self._ledger, trail))
 
     def result(self) -> Result:
         """The outcome so far in the form of ``identify``; its item is None until one is declared."""
@@ -262,11 +269,13 @@ class Campaign:
 
     def report(self, path: str | Path) -> None:
         """Write one HTML file with the decision, the evidence and every record."""
-        from probewise.campaign.report.view import view
+        from probewise.campaign.report.view import View, name_of
         from probewise.campaign.report.write import write
 
         trail = self.trail
-        write(view(self._store.name, self._ledger, trail, status(self._ledger, trail), tuple(self._records)), path)
+        appraisal = appraised(self._ledger, trail)
+        now = status(self._ledger, trail, appraisal)
+        write(View(name_of(self._store.name), self._ledger, trail, now, tuple(self._records), appraisal), path)
 
     def export(self, path: str | Path) -> None:
         """Write every row with its outcome and state (.csv), or the journal (.jsonl, which opens as a campaign)."""
@@ -278,14 +287,24 @@ class Campaign:
         with new_file(path) as file:
             file.writelines(all_rows(ledger.charter, ledger.sheets))
 
+    def _read(self) -> None:
+        """What others have written since."""
+        self._take(chain.unread(self._store, self._ledger.last))
+
+    def _replayed(self, ledger: Ledger) -> Trail:
+        """Where a ledger leads, from what is known of an earlier one."""
+        if self._trail is None or self._trail.ledger is not ledger:
+            self._trail = replay(ledger, self._trail)
+        return self._trail
+
     def _take(self, records: Iterable[Record]) -> None:
         for record in records:
             self._ledger = self._ledger.after(record)
             self._records.append(record)
 
     def _write(self, propose: Callable[[Ledger], Proposal]) -> bool:
-        """Record what is proposed on seeing the ledger; if others write meanwhile, look again and propose anew."""
-        ledger = self.ledger
+        """Record what is proposed on seeing the ledger; if others have written meanwhile, propose anew."""
+        ledger = self._ledger
         proposal = propose(ledger)  # it may take long, and so far nobody waits
         for _ in range(_TRIES):
             if proposal is None:
@@ -309,7 +328,7 @@ class Campaign:
 
     def _round(self, ledger: Ledger, due: str | None, most: int) -> Proposal:
         """The next round, unless one is waiting or the search is over."""
-        trail = self._trail = replay(ledger, self._trail)
+        trail = self._replayed(ledger)
         if ledger.waiting is not None or trail.answer is not None:
             return None
         charter, number, limits = ledger.charter, len(ledger.sheets) + 1, ledger.charter.algorithm.limits
@@ -327,7 +346,7 @@ class Campaign:
         """Declare the answer that the records lead to, or withdraw one to which they no longer lead."""
 
         def propose(ledger: Ledger) -> Proposal:
-            trail = self._trail = replay(ledger, self._trail)
+            trail = self._replayed(ledger)
             if trail.answer == ledger.declared:
                 return None
             names = ledger.charter.problem.item_names
@@ -342,12 +361,13 @@ class Campaign:
         return self._ledger
 
     def _stand(self) -> Stand:
-        trail, charter = self.trail, self._ledger.charter
+        trail, charter = self._replayed(self._ledger), self._ledger.charter
         standing = charter.algorithm.standing(charter.problem, trail.goal, trail.state)
         return Stand(self._ledger.declared, frozenset(standing.remaining.tolist()))
 
     def _changed(self, propose: Callable[[Ledger], Proposal]) -> tuple[bool, list[str]]:
         """Whether anything was written, and what that did to the answer and to the items that were ruled out."""
+        self._read()
         before = self._stand()
         written = self._write(propose)
         try:
@@ -355,8 +375,13 @@ class Campaign:
             now = self._stand()
         except StorageUnavailable as error:
             raise StorageUnavailable(f"this is recorded, but not what it does to the answer: {error}") from None
-        certified = now.declared is None or now == before or self.status().answer is not None
+        certified = now.declared is None or now == before or self._certifies()
         return written, news(before, now, self._ledger, certified=certified)
+
+    def _certifies(self) -> bool:
+        """Whether the data do not contradict what the confidence rests on."""
+        leader = (self._ledger.declared or (None,))[0]
+        return scrutinised(self._ledger, leader).certifies
 
 
 def _place(text: str, ledger: Ledger) -> Place:

@@ -101,11 +101,11 @@ def assumed(text: str, problem: pw.Problem, goal: pw.Goal) -> Array:
     coded, plain = theta, problem
     if model is not None and tables is not None and model.in_units != model:
         rows = np.vstack([model.in_units.coded(table).values for table in tables])
-        coded = np.linalg.lstsq(np.vstack([problem.probes, problem.items]), rows @ theta, rcond=None)[0]
+        coded = np.asarray(np.linalg.lstsq(np.vstack([problem.probes, problem.items]), rows @ theta, rcond=None)[0])
         plain = pw.Problem(rows[:n], rows[n:], item_names=problem.item_names)
     if goal.epsilon == 0:
         goal.settled(plain, theta)
-    return np.asarray(coded)
+    return coded
 
 
 def read_theta(text: str, features: tuple[str, ...]) -> Array:

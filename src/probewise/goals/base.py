@@ -85,11 +85,11 @@ class Goal(abc.ABC):
         """Refuse a problem in which the question has no answer that measurements could find."""
 
     @abc.abstractmethod
-    def answer(self, values: Array) -> Answer:
+    def answer(self, problem: Problem, values: Array) -> Answer:
         """The answer if these (m,) were the values of the items, the first item first."""
 
     @abc.abstractmethod
-    def right(self, values: Array, answer: Answer) -> bool:
+    def right(self, problem: Problem, values: Array, answer: Answer) -> bool:
         """Whether an answer is right if these (m,) are the values of the items."""
 
     @abc.abstractmethod
@@ -114,7 +114,7 @@ class Goal(abc.ABC):
 
     def settled(self, problem: Problem, theta: Array) -> tuple[Answer, Array]:
         """The one answer that is right under θ, and (k,) the margins of its claims; a tie is refused."""
-        answer = self.answer(problem.items @ theta)
+        answer = self.answer(problem, problem.items @ theta)
         claims = self.claims(problem, answer)
         margins = claims.margins(theta)
         if (tied := np.flatnonzero(margins <= claims.rounding(theta))).size:

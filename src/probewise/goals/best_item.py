@@ -41,11 +41,11 @@ class BestItem(Goal):
         """All items can be compared with each other."""
         check_comparable(problem)
 
-    def answer(self, values: Array) -> Answer:
+    def answer(self, problem: Problem, values: Array) -> Answer:
         """The largest, the first of several."""
         return (int(np.argmax(values)),)
 
-    def right(self, values: Array, answer: Answer) -> bool:
+    def right(self, problem: Problem, values: Array, answer: Answer) -> bool:
         """One item, within epsilon of the largest."""
         return len(answer) == 1 and bool(values.max() - values[answer[0]] <= self.epsilon)
 

@@ -138,7 +138,7 @@ def one_run(trial: Trial, goal: Goal, noise: Noise | None, seed: int, run: int, 
     began = time.perf_counter()
     result = _identified(environment, goal, algorithm, stream, budget)
     seconds = time.perf_counter() - began
-    correct = result.items is not None and goal.right(problem.items @ theta, result.items)
+    correct = result.items is not None and goal.right(problem, problem.items @ theta, result.items)
     return {
         "run": run,
         "seed": seed,

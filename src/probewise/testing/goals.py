@@ -81,14 +81,14 @@ def _takes(goal: Goal, problem: Problem) -> None:
 def _knows_what_is_right(goal: Goal, problem: Problem, theta: Array, draws: list[Array]) -> None:
     """The answer at θ is right; any answer is right if and only if its claims are true up to epsilon."""
     values = problem.items @ theta
-    own = goal.answer(values)
+    own = goal.answer(problem, values)
     _check_answer(own, problem.n_items)
-    _expect(goal.right(values, own), f"the answer {own} at the values {values} must be right there")
-    for answer in {goal.answer(problem.items @ other) for other in draws}:
+    _expect(goal.right(problem, values, own), f"the answer {own} at the values {values} must be right there")
+    for answer in {goal.answer(problem, problem.items @ other) for other in draws}:
         margins = goal.claims(problem, answer).margins(theta) + goal.epsilon
         if (np.abs(margins) < CLOSE).any():
             continue
-        holds, right = bool((margins > 0).all()), goal.right(values, answer)
+        holds, right = bool((margins > 0).all()), goal.right(problem, values, answer)
         _expect(
             holds == right,
             f"at the values {values} the claims of {answer} are {'true' if holds else 'false'}, but right says {right}",
@@ -98,7 +98,7 @@ def _knows_what_is_right(goal: Goal, problem: Problem, theta: Array, draws: list
 def _counts_its_rivals(goal: Goal, problem: Problem, theta: Array, draws: list[Array]) -> None:
     """As few claims as it says, fixed by θ, catch every wrong answer: each of those makes one of them."""
     wrong = [
-        a for a in {goal.answer(problem.items @ other) for other in draws} if not goal.right(problem.items @ theta, a)
+        a for a in {goal.answer(problem, problem.items @ other) for other in draws} if not goal.right(problem, problem.items @ theta, a)
     ]
     false: dict[bytes, int] = {}
     caught: list[list[int]] = []
@@ -129,7 +129,7 @@ def _knows_what_matters(goal: Goal, problem: Problem, draws: list[Array]) -> Non
     measured = coordinates(problem.scaled_probes)
     worst = goal.directions(problem).mapped(measured.transform).largest()[1]
     for theta in draws:
-        answer = goal.answer(problem.items @ theta)
+        answer = goal.answer(problem, problem.items @ theta)
         rows = goal.claims(problem, answer).rows @ measured.transform
         longest = float((rows**2).sum(axis=1).max(initial=0.0))
         _expect(longest <= worst * (1 + CLOSE), f"the answer {answer} claims more than its directions cover")
@@ -143,7 +143,7 @@ def _is_answered(goal: Goal) -> None:
         laboratory = LinearEnvironment(quiet, theta, seed=0)
         result = identify(quiet, goal, measure=laboratory.measure, algorithm=algorithm, seed=0, budget=200_000)
         found = result.items
-        right = found is not None and goal.right(problem.items @ theta, found)
+        right = found is not None and goal.right(problem, problem.items @ theta, found)
         _expect(right, f"{algorithm.name} must find a right answer to an easy problem, got {found}")
 
 

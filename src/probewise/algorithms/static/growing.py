@@ -175,7 +175,7 @@ def checked(
     It passes if each of its claims is true by more than its width, up to epsilon (docs/confidence.md, Theorem 1).
     """
     fit = least_squares(problem.probes, state.data, sigma=problem.sigma)
-    chosen = goal.answer(problem.items @ fit.theta) if candidate is None else candidate
+    chosen = goal.answer(problem, problem.items @ fit.theta) if candidate is None else candidate
     claims, width = goal.claims(problem, chosen), threshold.width(evidence(problem, goal, state))
     rows = claims.rows
     sure = fit.mean(rows) + claims.offsets - width * np.sqrt(fit.variance(rows, claims.sizes))
@@ -187,7 +187,7 @@ def checked(
 
 def settled(problem: Problem, goal: Goal) -> Growing | None:
     """The state that has the answer without a measurement, as where there is only one item; None if there is none."""
-    answer = goal.answer(np.zeros(problem.n_items))
+    answer = goal.answer(problem, np.zeros(problem.n_items))
     if goal.claims(problem, answer).against.size:
         return None
     start = Growing.start(problem, np.full(problem.n_probes, 1.0 / problem.n_probes))

@@ -50,4 +50,4 @@ class XYOracle(Static):
 
     def candidate(self, problem: Problem, goal: Goal) -> Answer | None:
         """The right answer."""
-        return goal.answer(problem.items @ parameter(problem, self.theta))
+        return goal.answer(problem, problem.items @ parameter(problem, self.theta))

@@ -1,46 +1,66 @@
-"""Appraisals: the numbers of a campaign, and whether its data agree with what its confidence rests on."""
+"""Appraisals: all that can be said of a campaign now, computed once for the status and the report."""
 
 from __future__ import annotations
 
-import math
+from dataclasses import dataclass
 
 from probewise.adequacy import Adequacy, check_adequacy
+from probewise.algorithms.base import Standing
 from probewise.campaign.findings.numbers import Finished, Numbers, numbers
 from probewise.campaign.state.ledger import Ledger
 from probewise.campaign.state.replay import Trail
 from probewise.estimate import Pooled
+from probewise.measurements import Measurements
 
 
-def finished(trail: Trail) -> Finished:
-    """The rounds of a campaign; one may take several batches."""
-    return Finished(Pooled(tuple(fit for step in trail.steps for fit in step.fits)), trail.finished)
+@dataclass(frozen=True, eq=False)
+class Appraisal:
+    """The numbers of a campaign, and whether its data agree with what its confidence rests on."""
+
+    batches: tuple[Measurements, ...]
+    """What the algorithm was told, sheet by sheet."""
+    standings: tuple[Standing, ...]
+    """Where it stood after each of them."""
+    standing: Standing
+    """Where it stands now."""
+    rounds: Finished
+    """The rounds that these make."""
+    numbers: Numbers
+    """An estimate and an interval for every item."""
+    adequacy: Adequacy
+    """The checks on all complete rounds; a confirmation that came after the decision counts too."""
 
 
-def appraised(trail: Trail, risk: float) -> Numbers:
-    """An estimate and an interval for every item; ``risk`` is what the confidence that is printed leaves."""
-    charter, rounds = trail.charter, finished(trail)
-    problem, goal = charter.problem, trail.goal
-    return numbers(
+def appraised(ledger: Ledger, trail: Trail) -> Appraisal:
+    """What the records say of every item, and of themselves."""
+    charter = trail.charter
+    problem, goal, algorithm = charter.problem, trail.goal, charter.algorithm
+    batches = tuple(sheet.measurements(problem.n_probes) for sheet in trail.sheets)
+    standings = tuple(algorithm.standing(problem, goal, state) for state in trail.states)
+    rounds = Finished(Pooled(tuple(fit for step in trail.steps for fit in step.fits)), trail.finished)
+    found = numbers(
         problem,
         goal,
-        [sheet.measurements(problem.n_probes) for sheet in trail.sheets],
-        [charter.algorithm.standing(problem, goal, state) for state in trail.states],
+        batches,
+        standings,
         answer=trail.answer,
-        risk=risk,
+        risk=ledger.risk,
         labels=[sheet.number for sheet in trail.sheets],
         rounds=rounds,
     )
+    now = standings[-1] if standings else algorithm.standing(problem, goal, trail.state)
+    return Appraisal(batches, standings, now, rounds, found, scrutinised(ledger, found.leader))
 
 
 def scrutinised(ledger: Ledger, leader: int | None) -> Adequacy:
-    """The checks on all complete rounds; a confirmation that came after the decision counts too."""
+    """The checks on all complete rounds, whoever planned them."""
     problem, goal, law = ledger.charter.problem, ledger.goal, ledger.charter.problem.outcome
     rounds = [sheet.measurements(problem.n_probes) for sheet in ledger.sheets if sheet.complete]
     if law.known:
         return check_adequacy(problem, goal, rounds, leader=leader)
     pool = Finished.each(problem, rounds, problem.sigma).pool
     bound = law.bound(pool.pure_error, goal.delta)
-    if 0 < bound < math.inf:
+    if 0 < bound < float("inf"):
         return check_adequacy(problem, goal, rounds, sigma=bound * problem.sigma, leader=leader)
     # too few replicates for a bound: the tests that need none warn, and nothing is refused
     guess = law.guess(pool.pure_error) * problem.sigma

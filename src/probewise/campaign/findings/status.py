@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from probewise.adequacy import Adequacy
-from probewise.campaign.findings.appraisal import appraised, scrutinised
+from probewise.campaign.findings.appraisal import Appraisal
 from probewise.campaign.findings.numbers import Numbers
 from probewise.campaign.journal.storage import VERSION
 from probewise.campaign.state.ledger import Ledger, declared_names
@@ -80,13 +80,11 @@ class Status:
         return asdict(self)
 
 
-def status(ledger: Ledger, trail: Trail) -> Status:
+def status(ledger: Ledger, trail: Trail, appraisal: Appraisal) -> Status:
     """Where a campaign stands; it only looks."""
     problem, goal, algorithm = trail.charter.problem, trail.goal, trail.charter.algorithm
-    standing = algorithm.standing(problem, goal, trail.state)
+    standing, found, adequacy = appraisal.standing, appraisal.numbers, appraisal.adequacy
     forecast = algorithm.forecast(ledger.problem, goal, trail.state) if algorithm.forecasts else None
-    found = appraised(trail, ledger.risk)
-    adequacy = scrutinised(ledger, found.leader)
     names, data, waiting = problem.item_names, ledger.measured, ledger.waiting
     sure = ledger.declared is not None and ledger.declared == trail.answer and adequacy.certifies
     answer = tuple(names[item] for item in ledger.declared) if sure and ledger.declared is not None else None

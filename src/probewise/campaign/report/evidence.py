@@ -8,7 +8,6 @@ from itertools import accumulate
 import numpy as np
 
 from probewise.adequacy import ALARM, Check
-from probewise.campaign.findings.appraisal import finished
 from probewise.campaign.findings.numbers import lead_by_round
 from probewise.campaign.report import pictures
 from probewise.campaign.report.page import (
@@ -33,17 +32,17 @@ SOURCES = {"noise": "within rounds", "drift": "between rounds", "fit": "lack of 
 
 def evidence(view: View) -> Html:
     """How the campaign got here."""
-    total, panels = np.cumsum([round.n for round in view.rounds]).tolist(), []
+    total, panels = np.cumsum([round.n for round in view.appraisal.batches]).tolist(), []
     problem, now = view.charter.problem, view.numbers
     labels = list(accumulate(view.labels, max))  # a round of the laboratory's own may have waited for a later one
     if now.leader is not None and now.rival is not None:
         pair = (now.leader, now.rival)
-        rounds = finished(view.trail)
+        rounds = view.appraisal.rounds
         values, widths = lead_by_round(problem, view.trail.goal, rounds.pool, pair)
         ends = [labels[rounds.batch(round_)] for round_ in range(len(values))]
         text = f"{now.items[pair[0]].name} less {now.items[pair[1]].name}: estimate and interval by round."
         panels.append(_panel("Lead over the closest rival", pictures.funnel(ends, values, widths, text), text))
-    left = [float(standing.remaining.size) for standing in view.standings]
+    left = [float(standing.remaining.size) for standing in view.appraisal.standings]
     alt = f"Items that may be {view.charter.goal.predicate}, by round"
     panels.append(_panel("Items left", pictures.stairs(labels, left, problem.n_items, alt), "Not ruled out, by round."))
     alt = "Measurements in all, by round"
@@ -51,7 +50,7 @@ def evidence(view: View) -> Html:
     return section(
         "Evidence",
         paragraphs(_rows_sentence(view)),
-        tag("div", *panels, class_="panels") if view.rounds else None,
+        tag("div", *panels, class_="panels") if view.appraisal.batches else None,
         *_probes(view),
         id_="evidence",
     )

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from probewise.adequacy import Adequacy
-from probewise.algorithms.base import Standing
-from probewise.campaign.findings.appraisal import appraised, scrutinised
+from probewise.campaign.findings.appraisal import Appraisal
 from probewise.campaign.findings.numbers import Numbers
 from probewise.campaign.findings.status import Status
 from probewise.campaign.journal.records import Record
@@ -17,7 +16,6 @@ from probewise.campaign.state.charter import Charter
 from probewise.campaign.state.ledger import Ledger
 from probewise.campaign.state.replay import Trail
 from probewise.campaign.state.sheet import OPEN, RECORDED, VOIDED
-from probewise.measurements import Measurements
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +28,17 @@ class View:
     trail: Trail
     status: Status
     records: tuple[Record, ...]
-    rounds: tuple[Measurements, ...]
-    """Those that the algorithm was told."""
-    standings: tuple[Standing, ...]
-    """After each of them."""
-    numbers: Numbers
-    adequacy: Adequacy
+    appraisal: Appraisal
+
+    @property
+    def numbers(self) -> Numbers:
+        """An estimate and an interval for every item."""
+        return self.appraisal.numbers
+
+    @property
+    def adequacy(self) -> Adequacy:
+        """Whether the data agree with the assumptions."""
+        return self.appraisal.adequacy
 
     @property
     def charter(self) -> Charter:
@@ -79,12 +82,6 @@ class View:
         }
 
 
-def view(place: str, ledger: Ledger, trail: Trail, status: Status, records: tuple[Record, ...]) -> View:
-    """Everything about the campaign that is kept in a place; the folders of a computer concern nobody else."""
-    name = place if "://" in place else Path(place).name
-    charter, n = ledger.charter, ledger.charter.problem.n_probes
-    rounds = tuple(sheet.measurements(n) for sheet in trail.sheets)
-    standings = tuple(charter.algorithm.standing(charter.problem, trail.goal, state) for state in trail.states)
-    found = appraised(trail, ledger.risk)
-    adequacy = scrutinised(ledger, found.leader)
-    return View(name, ledger, trail, status, records, rounds, standings, found, adequacy)
+def name_of(place: str) -> str:
+    """Of a campaign that is kept in a place; the folders of a computer concern nobody else."""
+    return place if "://" in place else Path(place).name

@@ -74,8 +74,8 @@ class Step:
 class Trail:
     """The states of the algorithm from the first round to the last one it was told."""
 
-    charter: Charter
-    """What the campaign is about."""
+    ledger: Ledger
+    """The records that lead here."""
     goal: Goal
     """What is to be found, with the part of δ that this version of the data may spend."""
     steps: tuple[Step, ...]
@@ -84,6 +84,11 @@ class Trail:
     """The state before the first of them, and after each."""
     open: Step | None = None
     """The round of which batches are still to come: nothing of it has been told."""
+
+    @property
+    def charter(self) -> Charter:
+        """What the campaign is about."""
+        return self.ledger.charter
 
     @property
     def state(self) -> Any:
@@ -143,7 +148,7 @@ def replay(ledger: Ledger, known: Trail | None = None) -> Trail:
         if rest is not None:
             due = sorted([rest, *due], key=lambda step: step.first.number)
         if not _over(step, ledger, goal, reached[-1], told):
-            return Trail(charter, goal, tuple(told), tuple(reached), step)
+            return Trail(ledger, goal, tuple(told), tuple(reached), step)
         if not step.rounds:
             continue
         at = len(told)
@@ -153,8 +158,10 @@ def replay(ledger: Ledger, known: Trail | None = None) -> Trail:
         else:
             known = None
             told.append(step)
-            reached.append(algorithm.tell_overlapping(step.first.problem, goal, reached[-1], step.rounds))
-    return Trail(charter, goal, tuple(told), tuple(reached))
+            # one that takes its own rounds only has no others, and hears of all rows of its round
+            rounds = step.rounds if algorithm.takes_any_rounds else (step.came,)
+            reached.append(algorithm.tell_overlapping(step.first.problem, goal, reached[-1], rounds))
+    return Trail(ledger, goal, tuple(told), tuple(reached))
 
 
 def _steps(ledger: Ledger) -> Iterator[Step]:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -345,19 +345,26 @@ def test_a_record_that_vanishes_is_noticed() -> None:
 
 
 class Failing(Memory):
-    """A storage that cannot be read once outcomes are stored."""
+    """A storage that takes all records but the decision."""
 
-    def read(self, after: int = 0) -> Sequence[str]:
-        if any('"kind":"recorded"' in line for line in self.lines):
-            raise pw.StorageUnavailable("it cannot be read.")
-        return Memory.read(self, after)
+    def append(self, line: str, *, after: int) -> None:
+        if '"kind":"decided"' in line:
+            raise pw.StorageUnavailable("it cannot be written.")
+        Memory.append(self, line, after=after)
 
 
 def test_what_is_stored_is_not_reported_as_failed() -> None:
-    campaign = create(Failing())
-    rows = campaign.ask()["measurement"]
-    with pytest.raises(pw.StorageUnavailable, match=r"this is recorded, but not what it does to the answer: it cannot"):
-        campaign.tell({rows[0]: 1.0})
+    """The outcomes are on record, but the answer to which they lead is not."""
+    campaign = pw.Campaign.create(Failing(), pw.Problem(np.eye(2), sigma=0.01), algorithm=pw.Uniform(), seed=0)
+
+    def measure() -> None:
+        while len(rows := campaign.ask()):
+            campaign.tell({row: float(probe) for row, probe in zip(rows["measurement"], rows["probe"], strict=True)})
+
+    with pytest.raises(pw.StorageUnavailable, match="this is recorded, but not what it does to the answer: it cannot"):
+        measure()
+    assert campaign.ledger.waiting is None
+    assert campaign.trail.answer == (1,)
 
 
 @pytest.mark.parametrize("author", ["Ren\udce9", 5])

@@ -290,8 +290,9 @@ REFUSED: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
 @pytest.mark.parametrize("kind", REFUSED)
 def test_a_sentence(kind: str, tmp_path: Path) -> None:
     probes, items, options, match = REFUSED[kind]
+    tables = given_as(probes, tmp_path, "p.csv"), given_as(items, tmp_path, "i.csv")
     with pytest.raises(pw.InvalidProblem, match=match) as caught:
-        pw.Problem.from_tables(given_as(probes, tmp_path, "p.csv"), given_as(items, tmp_path, "i.csv"), **options)
+        pw.BestItem().check(pw.Problem.from_tables(*tables, **options))
     assert "\n" not in str(caught.value)
     assert str(caught.value).endswith(".")
 

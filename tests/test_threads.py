@@ -16,7 +16,6 @@ from threadpoolctl import ThreadpoolController
 
 import probewise as pw
 from probewise import threads
-from probewise.algorithms.sage import knowledge
 from probewise.design import working_set
 from probewise.design.solvers import interior
 
@@ -66,8 +65,8 @@ def test_a_design_that_fails_leaves_two(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_estimates_and_rounds_of_sage_are_made_by_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen, plain = [], knowledge.log_wealth
-    monkeypatch.setattr(knowledge, "log_wealth", lambda *args: (seen.append(in_use()), plain(*args))[1])
+    seen, plain = [], pw.Gaussian.log_account
+    monkeypatch.setattr(pw.Gaussian, "log_account", lambda *args: (seen.append(in_use()), plain(*args))[1])
     problem, theta = pw.instances.sphere(6, 2, seed=1)
     pw.identify(problem, measure=pw.LinearEnvironment(problem, theta, seed=1).measure, seed=1)
     assert seen

@@ -98,7 +98,9 @@ def _knows_what_is_right(goal: Goal, problem: Problem, theta: Array, draws: list
 def _counts_its_rivals(goal: Goal, problem: Problem, theta: Array, draws: list[Array]) -> None:
     """As few claims as it says, fixed by θ, catch every wrong answer: each of those makes one of them."""
     wrong = [
-        a for a in {goal.answer(problem, problem.items @ other) for other in draws} if not goal.right(problem, problem.items @ theta, a)
+        a
+        for a in {goal.answer(problem, problem.items @ other) for other in draws}
+        if not goal.right(problem, problem.items @ theta, a)
     ]
     false: dict[bytes, int] = {}
     caught: list[list[int]] = []

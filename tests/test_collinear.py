@@ -46,6 +46,8 @@ def test_the_audit_sees_a_false_bound(monkeypatch):
     solve = judge.optimal_design
     seeds = [seed for seed in range(8) if judge.verdict(seed)[0] == "enclosed"][:5]
     assert seeds
+    seeds.append(772)  # all weight on one probe, which is the only direction
+    assert judge.verdict(772)[0] == "enclosed, singular"
     for high, low, word in ((1.01, 1.01, "lower above"), (0.0, 0.9, "value below")):
         calls = []
 

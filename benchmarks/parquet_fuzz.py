@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import probewise as pw
-from probewise.tables import read_table
+from probewise.reading import read_table
 
 DIRECT = """
 import sys

@@ -20,39 +20,39 @@ from shared import run
 
 import probewise as pw
 from probewise import data, figures
-from probewise.tables import Table
 
 EPSILON = 2.0
 
 plots = data.barley()
 yields = plots.numbers("yield")
-places = [f"{site} {year}" for site, year in zip(plots.text("site"), plots.text("year"), strict=True)]
-features = data.indicators(Table("barley", ("variety", "place"), (plots.column("variety"), places)), "variety", "place")
-varieties = list(dict.fromkeys(plots.text("variety")))
-theta = np.linalg.lstsq(features.values, yields)[0]
-worth = theta[: len(varieties)]
+places = np.array([f"{site} {year}" for site, year in zip(plots.text("site"), plots.text("year"), strict=True)])
+here = plots.rows(places == places[0])
+varieties = here.text("variety")
 
 
 def problem(sigma: float) -> pw.Problem:
-    """Plots are probes; a variety without a place is an item, as only differences of varieties matter."""
-    items = np.eye(len(varieties), features.values.shape[1])
-    names = [f"{variety}, {place}" for variety, place in zip(plots.text("variety"), places, strict=True)]
-    named: dict[str, Any] = {"probe_names": names, "item_names": varieties, "feature_names": features.features}
-    return pw.Problem(features.values, items, sigma=sigma, **named)
+    """Plots are probes; a variety in the first place is an item, as the place makes no difference to differences."""
+    options: dict[str, Any] = {"model": "variety + site:year", "factors": ["year"], "item_names": varieties}
+    return pw.Problem.from_tables(plots, here, sigma=sigma, **options)
+
+
+features = problem(sigma=1.0).probes
+theta = np.linalg.lstsq(features, yields)[0]
+worth = problem(sigma=1.0).items @ theta
 
 
 def plots_until(trial: pw.Problem, epsilon: float) -> float:
     """Mean number of plots that Sage needs in three laboratories."""
     counts = []
     for seed in range(3):
-        lab, goal = data.redrawn(features.values, yields, seed=seed), pw.BestItem(0.05, epsilon=epsilon)
+        lab, goal = data.redrawn(features, yields, seed=seed), pw.BestItem(0.05, epsilon=epsilon)
         counts.append(pw.identify(trial, goal, measure=lab.measure, seed=seed).measurements)
     return float(np.mean(counts))
 
 
 def main() -> None:
     """What a tie costs, and how a campaign with a tolerance ends."""
-    lab = data.redrawn(features.values, yields, seed=0)
+    lab = data.redrawn(features, yields, seed=0)
     trial = problem(lab.sigma)
     first, second, third = np.argsort(-worth)[:3]
     print(
@@ -105,10 +105,11 @@ def picture(tie: tuple[float, float], needs: dict[float, float]) -> Any:
 
 def draw_plots(axes: Any) -> None:
     """Each plot on record, less the effect of its place, and the mean of each variety."""
-    place = features.values[:, len(varieties) :] @ theta[len(varieties) :]
+    grown = np.array(plots.text("variety"))
+    place = features @ theta - worth[[varieties.index(variety) for variety in grown]]
     even = yields - place + place.mean()
     for row, variety in enumerate(np.argsort(worth)):
-        own = even[features.values[:, variety] > 0]
+        own = even[grown == varieties[variety]]
         colour = figures.ORACLE if row >= len(varieties) - 2 else "#a9a9a9"
         axes.scatter(own, np.full(own.size, row), s=16, color=colour, alpha=0.65, lw=0)
         axes.scatter(own.mean(), row, s=110, marker="|", color=figures.INK, lw=2.0)

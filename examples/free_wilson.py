@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -22,20 +21,16 @@ from shared import bars
 import probewise as pw
 from probewise import data, figures
 from probewise.coordinates import coordinates
+from probewise.model import build
 from probewise.tables import Table
 
 SITES = ("R1", "R3", "R10")
+MODEL = "R1 + R3 + R10"
 ALGORITHMS: dict[str, pw.Algorithm[Any]] = {
     "Sage": pw.Sage(),
     "RAGE, tight": pw.Rage("tight"),
     "all compounds equally": pw.Uniform(),
 }
-
-
-def rows_of(table: Table, kept: Any) -> Table:
-    """The rows for which ``kept`` is true."""
-    cells = ([cell for cell, keep in zip(column, kept, strict=True) if keep] for column in table.columns)
-    return Table(table.name, table.header, tuple(cells))
 
 
 def restricted(compounds: Table, least: int) -> Table:
@@ -44,32 +39,25 @@ def restricted(compounds: Table, least: int) -> Table:
     for site in SITES:
         count = Counter(compounds.text(site))
         often &= [count[group] >= least for group in compounds.text(site)]
-    return rows_of(compounds, often)
+    return compounds.rows(often)
 
 
 def library(compounds: Table) -> Table:
     """Every combination of the groups."""
-    groups = [list(dict.fromkeys(compounds.text(site))) for site in SITES]
-    return Table("library", SITES, tuple(map(list, zip(*product(*groups), strict=True))))
+    return pw.space({site: list(dict.fromkeys(compounds.text(site))) for site in SITES})
 
 
 def problem(compounds: Table, sigma: float = 1.0, every: int = 1) -> pw.Problem:
     """Compounds as probes, every so-manieth member of their library as items; a feature is the presence of a group."""
     virtual = library(compounds)
-    probes, items = data.indicators(compounds, *SITES), data.indicators(virtual, *SITES)
-    names = [" | ".join(groups) for groups in zip(*virtual.columns, strict=True)]
-    named: dict[str, Any] = {
-        "probe_names": compounds.text("compound"),
-        "item_names": names[::every],
-        "feature_names": probes.features,
-    }
-    return pw.Problem(probes.values, items.values[::every], sigma=sigma, **named)
+    items = virtual.rows(np.arange(0, len(virtual), every))
+    return pw.Problem.from_tables(compounds, items, model=MODEL, sigma=sigma, probe_names=compounds.text("compound"))
 
 
 def comparable(compounds: Table) -> Any:
     """For each member of the library, whether the compounds can compare it with the first one."""
-    span = coordinates(data.indicators(compounds, *SITES).values)
-    items = data.indicators(library(compounds), *SITES).values
+    model, virtual = build(compounds, model=MODEL), library(compounds)
+    span, items = coordinates(model.coded(compounds).values), model.coded(virtual).values
     return np.concatenate([span.is_inside(block - items[0]) for block in np.array_split(items, 50)])
 
 
@@ -89,9 +77,9 @@ def repeat(search: pw.Problem, features: Any, activity: Any, algorithm: pw.Algor
 def main() -> None:
     """The whole series is refused with a reason; the groups that occur often are enough for a search."""
     compounds = data.free_wilson()
-    features = data.indicators(compounds, *SITES).values
+    features = build(compounds, model=MODEL).coded(compounds).values
     known = comparable(compounds)
-    free = features.shape[1] - len(SITES) + 1
+    free = features.shape[1] - len(SITES)
     print(f"{len(compounds)} compounds, {known.size:,} combinations; rank {np.linalg.matrix_rank(features)} of {free}.")
     print(f"{(~known).sum():,} combinations ({np.mean(~known):.1%}) cannot be compared with the others. As a message:")
     try:
@@ -99,7 +87,7 @@ def main() -> None:
     except pw.InvalidProblem as error:
         print(f"  {error}")
     compounds = restricted(compounds, least=3)
-    features, activity = data.indicators(compounds, *SITES).values, compounds.numbers("pIC50")
+    features, activity = build(compounds, model=MODEL).coded(compounds).values, compounds.numbers("pIC50")
     fitted = features @ np.linalg.lstsq(features, activity)[0]
     lab = data.redrawn(features, activity, seed=0)
     search = problem(compounds, lab.sigma)
@@ -109,7 +97,7 @@ def main() -> None:
     for name, count in needs.items():
         print(f"  {name:21s} {count:5,.0f} assays on average")
     made = set(zip(*(compounds.text(site) for site in SITES), strict=True))
-    groups = tuple(search.item_names[int(values.argmax())].split(" | "))
+    groups = tuple(search.item_names[int(values.argmax())].split(", "))
     print(f"{groups}, pIC50 {values.max():.1f}: {'made' if groups in made else 'nobody has made it'}.")
     print(f"Best compound on record: pIC50 {activity.max():.1f}.")
     if len(sys.argv) > 1:

@@ -42,10 +42,10 @@ def different_blends() -> Any:
 
 
 def problem(blends: Any) -> pw.Problem:
-    """Pure components are probes, blends are items, a feature is the share of a component."""
-    probes = np.eye(len(components))[known]
-    named: dict[str, Any] = {"probe_names": names, "item_names": labels[blends], "feature_names": components}
-    return pw.Problem(probes, shares[blends], sigma=SIGMA, **named)
+    """Pure components are probes, blends are items; without an intercept, a blend is the mean of its parts."""
+    probes = fuels.rows([rows[0] for rows in records])
+    options: dict[str, Any] = {"model": ". - 1", "shown": ["MON", "Label"], "sigma": SIGMA}
+    return pw.Problem.from_tables(probes, fuels.rows(blends), **options, probe_names=names, item_names=labels[blends])
 
 
 def main() -> None:

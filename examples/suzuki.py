@@ -32,24 +32,26 @@ ALGORITHMS: dict[str, pw.Algorithm[Any]] = {
 
 runs = data.suzuki()
 yields = runs.numbers("yield")
-features = data.quadratic(runs, *CONDITIONS)
 cheap = runs.numbers("pd") <= 3.5
 columns = [runs.numbers(name) for name in CONDITIONS]
 names = np.array([f"{t:g} °C, {p:g} % Pd, {a:g} ArBpin, {k:g} K3PO4" for t, p, a, k in zip(*columns, strict=True)])
-fitted = features.values @ np.linalg.lstsq(features.values, yields)[0]
 best = int(yields.argmax())
 
 
 def laboratory(seed: int) -> data.Laboratory:
     """Fit plus a recorded residual, for the cheap runs."""
-    every_run = data.redrawn(features.values, yields, seed=seed)
+    every_run = data.redrawn(features, yields, seed=seed)
     return replace(every_run, means=every_run.means[cheap])
 
 
 def problem(sigma: float) -> pw.Problem:
     """Cheap runs are probes, all runs are items."""
-    named: dict[str, Any] = {"probe_names": names[cheap], "item_names": names, "feature_names": features.features}
-    return pw.Problem(features.values[cheap], features.values, sigma=sigma, **named)
+    named: dict[str, Any] = {"probe_names": names[cheap], "item_names": names}
+    return pw.Problem.from_tables(runs.rows(cheap), runs, model="quadratic", shown=["yield"], sigma=sigma, **named)
+
+
+features = problem(sigma=1.0).items
+fitted = features @ np.linalg.lstsq(features, yields)[0]
 
 
 def repeat(algorithm: pw.Algorithm[Any], laboratories: int = 10) -> tuple[float, float, int]:
@@ -76,9 +78,7 @@ def unkind_laboratory() -> None:
 def main() -> None:
     """Fit, run a campaign, compare algorithms, and be unkind."""
     explained = 1 - np.var(yields - fitted) / np.var(yields)
-    print(
-        f"{len(runs)} conditions, {cheap.sum()} of them cheap; {features.values.shape[1]} features, R² {explained:.3f}."
-    )
+    print(f"{len(runs)} conditions, {cheap.sum()} of them cheap; {features.shape[1]} features, R² {explained:.3f}.")
     print(f"Best on record: {names[best]}; best by the fit: {names[fitted.argmax()]}.")
     lab = laboratory(seed=0)
     print(f"A run scatters by {lab.errors.std():.1f} % yield; with its tails, sigma is {lab.sigma:.1f}.")

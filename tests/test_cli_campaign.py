@@ -474,7 +474,7 @@ BAD: dict[str, tuple[str, dict[str, str | bytes], str]] = {
     "identical items": (NEW, {"items.csv": ITEMS.replace("1.5", "2")}, "items 'A', 'B' differ in 'supplier' only"),
     "the same items": (NEW, {"items.csv": ITEMS.replace("1.5", "2").replace("ours", "theirs")}, "'B' are identical"),
     "not identifiable": (
-        NEW, {"probes.csv": "id,base,heat,price,left,shelf\na,1,0,1,,A\nb,2,0,1,,B\n"}, "'heat' is 0 in every probe",
+        NEW, {"probes.csv": "id,base,heat,price,left,shelf\na,1,0,1,,A\nb,2,0,1,,B\n"}, "'heat' is the same in every",
     ),
     "a feature that items lack": (NEW, {"items.csv": "id,supplier\nA,1\nB,2\n"}, "'base', 'heat' are in probes.csv"),
     "no such id column": (f"{NEW} --id-column name", {}, "probes.csv has no column 'name'; it has 'id', 'base'"),

@@ -24,7 +24,9 @@ from probewise.data import published, source
 from probewise.data.example import SIGMA
 from probewise.data.source import Source
 from probewise.errors import DataUnavailable, InvalidTable
-from probewise.tables import Table, read_table
+from probewise.model import build
+from probewise.reading import read_table
+from probewise.tables import Table
 
 ROOT = Path(__file__).parents[1]
 CONTENT = b"a,b\n1,2\n"
@@ -236,14 +238,20 @@ def test_loaders_name_the_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_indicators_have_one_column_per_level() -> None:
     table = Table("t", ("colour", "size"), (["red", "blue", "red"], np.array([2, 1, 1])))
-    made = data.indicators(table, "colour", "size")
+    with pytest.warns(
+        DeprecationWarning, match=r"indicators is deprecated since probewise 0\.2\.0 .* Problem\.from_tables"
+    ):
+        made = data.indicators(table, "colour", "size")
     assert made.features == ("colour=red", "colour=blue", "size=2", "size=1")
     assert made.values.tolist() == [[1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 0, 1]]
 
 
 def test_quadratic_features_are_scaled_terms() -> None:
     table = Table("t", ("a", "b"), (np.array([10.0, 30.0, 20.0]), np.array([1.0, 2.0, 3.0])))
-    made = data.quadratic(table, "a", "b")
+    with pytest.warns(
+        DeprecationWarning, match=r"quadratic is deprecated since probewise 0\.2\.0 .* Problem\.from_tables"
+    ):
+        made = data.quadratic(table, "a", "b")
     assert made.features == ("constant", "a", "b", "a*a", "a*b", "b*b")
     assert made.values.tolist() == [[1, -1, -1, 1, 1, 1], [1, 1, 0, 1, 0, 0], [1, 0, 1, 0, 0, 1]]
 
@@ -357,7 +365,7 @@ def explained(features: np.ndarray, outcomes: np.ndarray) -> tuple[float, int, n
 def test_suzuki_is_what_the_story_says() -> None:
     runs = had(data.suzuki)
     yields = runs.numbers("yield")
-    features = data.quadratic(runs, "temperature", "pd", "arbpin", "k3po4").values
+    features = pw.Problem.from_tables(runs, model="quadratic", shown=["yield"]).items
     square, rank, fitted = explained(features, yields)
     assert (len(runs), rank, round(square, 2)) == (247, 15, 0.94)
     assert fitted.argmax() == yields.argmax()
@@ -370,7 +378,8 @@ def test_free_wilson_is_what_the_story_says() -> None:
     compounds = had(data.free_wilson)
     groups = [len(set(compounds.text(site))) for site in ("R1", "R3", "R10")]
     assert (len(compounds), groups) == (628, [73, 445, 2])
-    assert np.linalg.matrix_rank(data.indicators(compounds, "R1", "R3", "R10").values) == 516
+    model = build(compounds, model="R1 + R3 + R10")
+    assert np.linalg.matrix_rank(model.coded(compounds).values) == 516
 
 
 @pytest.mark.usefixtures("offline")
@@ -396,7 +405,8 @@ def test_barley_is_what_the_story_says() -> None:
 @pytest.mark.usefixtures("offline")
 def test_arylation_is_what_the_story_says() -> None:
     runs = had(data.arylation)
-    features = data.indicators(runs, "Base", "Ligand", "Solvent", "Concentration", "Temp_C").values
+    formula = "Base + Ligand + Solvent + Concentration + Temp_C"
+    features = pw.Problem.from_tables(runs, model=formula, factors=["Concentration", "Temp_C"]).items
     square, rank, fitted = explained(features, runs.numbers("yield"))
     assert (len(runs), rank, round(square, 2)) == (1728, 22, 0.60)
     assert (runs.numbers("yield") > runs.numbers("yield")[fitted.argmax()]).sum() + 1 == 43

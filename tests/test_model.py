@@ -23,7 +23,8 @@ import probewise as pw
 from probewise.model import remarks
 from probewise.model.formula import parsed, written
 from probewise.model.space import read_space
-from probewise.tables import Table, read_table
+from probewise.reading import read_table
+from probewise.tables import Table
 from probewise.writing import write_table
 
 ROWS = [
@@ -214,7 +215,7 @@ REFUSED: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
         PROBES, THINGS.replace("THF", "thf"), {}, r"no probe has the level 'thf' .* \(is 'thf' the same as 'THF'\?\): add",
     ),
     "a number that no probe varies": (
-        file([(a, b, 60) for a, b, _ in ROWS]), THINGS, {}, r"'temperature' is 60 in every probe and 70 to 110 among the",
+        file([(a, b, 60) for a, b, _ in ROWS]), THINGS, {}, r"'temperature' is the same in every probe, but 4 items of 4 differ from that, and no probe shows what it does: add",
     ),
     "a column that items lack": (
         with_column(list("aabbccd")), THINGS, {}, r"'more' is in p\.csv and not in i\.csv; add it there, say what it is",
@@ -709,7 +710,9 @@ def test_a_space_from_a_file_is_written_as_a_table(tmp_path: Path) -> None:
         write_table(table, tmp_path / name)
         again = read_table(tmp_path / name)
         assert [again.texts(column) for column in again.header] == [table.texts(column) for column in table.header]
-    with pytest.raises(pw.InvalidTable, match=r"tables are written as \.csv, \.parquet, got the name .*all\.doc"):
+    with pytest.raises(
+        pw.InvalidTable, match=r"tables are written as \.csv, \.parquet, \.xlsx, got the name .*all\.doc"
+    ):
         write_table(table, tmp_path / "all.doc")
 
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from probewise.errors import InvalidProblem
 from probewise.goals import BestItem
 from probewise.problem import Problem
-from probewise.tables import read_table
+from probewise.reading import read_table
 
 SEEDS = st.integers(0, 2**32 - 1)
 FRAMES = [pd.DataFrame, pl.DataFrame, pa.table]

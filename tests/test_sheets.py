@@ -340,7 +340,7 @@ def test_odd_names_and_columns_are_told_back(tmp_path: Path) -> None:
 
 
 def test_a_column_called_state_keeps_its_cells(tmp_path: Path) -> None:
-    from probewise.tables import read_table
+    from probewise.reading import read_table
 
     campaign = odd()
     campaign.ask()
@@ -396,7 +396,7 @@ def test_outcomes_that_are_no_numbers_are_refused(outcome: Any) -> None:
 @pytest.mark.parametrize("cell", ["１２", "1e-400", "1e999", "0x10", "1_0"])
 def test_features_that_are_no_numbers_are_refused(tmp_path: Path, cell: str) -> None:
     (tmp_path / "p.csv").write_text(f"id,x,y\na,1,0\nb,{cell},1\nc,1,1\n", "utf-8")
-    from probewise.tables import read_table
+    from probewise.reading import read_table
 
     with pytest.raises(pw.InvalidProblem, match=rf"p\.csv, line 3, column 'x': '{cell}' is not .*; .*\.$"):
         read_table(tmp_path / "p.csv").labelled()

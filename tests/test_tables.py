@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from probewise import parquet
 from probewise.errors import InvalidProblem, MissingExtra
-from probewise.tables import Table, labelled, named, read_table
+from probewise.reading import read_table
+from probewise.tables import Table, labelled, named
 
 PLAIN = "id,x,y\na,1,2\nb,3,4e-1\n"
 

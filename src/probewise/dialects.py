@@ -85,7 +85,7 @@ def _must_group(cell: str, sign: str) -> bool:
 
 def _number(cell: str, decimal: Decimal, groups: set[str]) -> float | None:
     plain = cell.strip().replace("\u2212", "-")
-    decimal = decimal or _shown(plain) or ""
+    decimal = decimal or decimal_shown(plain) or ""
     if (value := number(plain)) is not None and not ("." in plain and decimal != "."):
         return value
     if _SPACED.fullmatch(plain):
@@ -127,14 +127,14 @@ def decimal_sign(
         distinct = [cell for cell in dict.fromkeys(column) if cell.casefold() not in missing]
         if all(map(numeric_in_some_way, distinct)):
             for cell in distinct:
-                if (sign := _shown(cell)) and sign not in shown:
+                if (sign := decimal_shown(cell)) and sign not in shown:
                     shown[sign] = f"'{cell}', line {lines[column.index(cell)]}"
     if len(shown) > 1:
         raise Undecided(f"has numbers with decimal commas ({shown[',']}) and with decimal points ({shown['.']})")
     return next(iter(shown), "." if separator == "," else "")
 
 
-def _shown(cell: str) -> Decimal | None:
+def decimal_shown(cell: str) -> Decimal | None:
     """The decimal sign that one number proves, if any."""
     cell = cell.strip()
     for sign, other in _SIGNS:

@@ -32,13 +32,13 @@ try:
 except (ImportError, ValueError, OSError):
     pass  # a system without such limits; the time is limited everywhere
 sys.path[:] = paths
-from probewise.tables import hand_over
+from probewise.reading import hand_over
 hand_over(*sys.argv[2:])
 """
 
 
 def handed_over(path: Path) -> dict[str, NDArray[np.generic]]:
-    """What ``tables.hand_over`` made of a file, in a process of its own."""
+    """What ``reading.hand_over`` made of a file, in a process of its own."""
     for module, function in READERS:
         if importlib.util.find_spec(module.partition(".")[0]) is None:
             continue

@@ -14,7 +14,8 @@ from probewise.coordinates import Array, Coordinates, coordinates
 from probewise.errors import InvalidProblem
 from probewise.model import Model, Use, build
 from probewise.outcomes import Gaussian, Law
-from probewise.tables import Labelled, Table, TableLike, duplicated, labelled, named, numeric, table_of
+from probewise.reading import table_of
+from probewise.tables import Labelled, Table, TableLike, duplicated, labelled, named, numeric
 
 _LARGEST = 1e150
 """Largest feature, whose square is still a number."""
@@ -108,6 +109,8 @@ class Problem:
         stock_column: str | None = None,
         factors: Iterable[str] = (),
         shown: Iterable[str] = (),
+        probe_names: Iterable[object] | None = None,
+        item_names: Iterable[object] | None = None,
     ) -> Problem:
         """A problem from plain tables with text and numbers: data frames, paths of files, or `Table` objects.
 
@@ -134,8 +137,8 @@ class Problem:
             outcome=outcome,
             cost=None if cost_column is None else first.numbers(cost_column),
             stock=None if stock_column is None else first.counts(stock_column),
-            probe_names=X.rows,
-            item_names=Z.rows,
+            probe_names=X.rows if probe_names is None else probe_names,
+            item_names=Z.rows if item_names is None else item_names,
             feature_names=model.features,
             model=model,
             tables=(first, second),

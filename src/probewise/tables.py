@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import importlib
-import json
-import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from probewise.cells import csv_records, number, separator_of
+from probewise.cells import number
 from probewise.coordinates import Array
-from probewise.dialects import PLAIN, Dialect, Undecided, decimal_sign, decoded, fault, numeric_in_some_way, spelled
+from probewise.dialects import PLAIN, Dialect, fault, numeric_in_some_way, spelled
 from probewise.errors import InvalidProblem
-from probewise.parquet import NO_READER, REFUSED, handed_over
 
 TableLike: TypeAlias = Any
 """An array-like, a `Table`, or a data frame of pandas, polars, pyarrow or other kinds that narwhals knows."""
@@ -27,8 +21,8 @@ TableLike: TypeAlias = Any
 Column: TypeAlias = NDArray[Any] | list[str]
 """Typed numbers or objects of a data frame, or the cells of a CSV file as they were read."""
 
-_MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "."})
-_SPREADSHEET = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")  # xlsx and ods; xls
+MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "-", "."})
+"""Cells that stand for no number."""
 
 
 def named(names: Iterable[object], *, most: int = 5) -> str:
@@ -90,10 +84,12 @@ class Table:
         kept = [(name, column) for name, column in zip(self.header, self.columns, strict=True) if name not in dropped]
         return replace(self, header=tuple(n for n, _ in kept), columns=tuple(c for _, c in kept))
 
-    def first(self) -> Table:
-        """The table of the first row alone."""
-        return replace(self, columns=tuple(c[:1] for c in self.columns), lines=self.lines and self.lines[:1],
-                       index=self.index and self.index[:1])  # fmt: skip
+    def rows(self, chosen: ArrayLike) -> Table:
+        """The table of some rows: by their numbers, in that order, or by a mask with one entry per row."""
+        at = np.arange(len(self))[np.asarray(chosen)].tolist()
+        columns = tuple(c[at] if isinstance(c, np.ndarray) else [c[i] for i in at] for c in self.columns)
+        lines, index = (part and tuple(part[i] for i in at) for part in (self.lines, self.index))
+        return replace(self, columns=columns, lines=lines, index=index)  # type: ignore[arg-type]
 
     def column(self, name: str) -> Column:
         """The cells of one column."""
@@ -106,7 +102,7 @@ class Table:
         cells = self.column(name)
         if isinstance(cells, np.ndarray):
             return bool(cells.dtype.kind not in "biuf")
-        filled = [cell for cell in cells[:1000] if cell.casefold() not in _MISSING]
+        filled = [cell for cell in cells[:1000] if cell.casefold() not in MISSING]
         return 2 * sum(not numeric_in_some_way(cell) for cell in filled) > len(filled)
 
     def numbers(self, name: str) -> Array:
@@ -146,7 +142,21 @@ class Table:
     def texts(self, name: str) -> list[str]:
         """One column as the cells of a file, missing ones empty."""
         cells = self.column(name)
-        return cells if isinstance(cells, list) else [_as_text(cell) for cell in cells.tolist()]
+        return cells if isinstance(cells, list) else [as_text(cell) for cell in cells.tolist()]
+
+    def plain(self) -> Table:
+        """The same table with numbers spelled plainly, 0.5 for 0,5, in columns that hold nothing but numbers."""
+        if self.dialect.decimal == ".":
+            return self
+        return replace(self, columns=tuple(map(self._respelled, self.columns)), dialect=PLAIN)
+
+    def _respelled(self, column: Column) -> Column:
+        if isinstance(column, np.ndarray):
+            return column
+        found = spelled(column, self.dialect.decimal)
+        if any(found[cell] is None for cell in found if cell.casefold() not in MISSING):
+            return column
+        return [cell if (value := found[cell]) is None or number(cell) == value else as_text(value) for cell in column]
 
     def place(self, row: int) -> str:
         """Where a row stands, for messages."""
@@ -170,7 +180,7 @@ class Table:
         return Labelled(np.column_stack([self.numbers(name) for name in features]), rows, features)
 
     def _fault(self, cell: str) -> str:
-        if cell.casefold() in _MISSING:
+        if cell.casefold() in MISSING:
             return "the number is missing; fill it in or leave the row out"
         return fault(cell, self.dialect.decimal)
 
@@ -187,7 +197,8 @@ class Table:
         return found[0] if found else None
 
 
-def _as_text(cell: Any) -> str:
+def as_text(cell: Any) -> str:
+    """A cell of a data frame as a file would have it."""
     if cell is None or cell != cell:
         return ""
     if isinstance(cell, bool):
@@ -210,19 +221,6 @@ def labelled(source: TableLike, *, name: str, id_column: str | None = None) -> L
             "a single feature needs the shape (number of rows, 1)."
         )
     return Labelled(matrix)
-
-
-def table_of(source: TableLike, name: str) -> Table:
-    """The `Table` of a data frame, of the path of a file, or of a `Table`."""
-    if isinstance(source, Table):
-        return source
-    if isinstance(source, str | Path):
-        return read_table(source)
-    table = None if isinstance(source, np.ndarray | Sequence) else frame_table(source, name)
-    if table is None:
-        kind = type(source).__name__
-        raise InvalidProblem(f"{name} must be a data frame or the path of a table, got {kind}; arrays go to Problem.")
-    return table
 
 
 def numeric(values: ArrayLike, name: str) -> Array:
@@ -264,98 +262,3 @@ def _cells(series: Any) -> NDArray[Any]:
     missing = series.is_null().to_list()
     text = (None if gone else cell for cell, gone in zip(series.to_list(), missing, strict=True))
     return np.fromiter(text, dtype=object, count=len(missing))
-
-
-def read_table(path: str | Path) -> Table:
-    """The `Table` of a Parquet file (.parquet, .pq) or of a CSV file with commas, semicolons or tabs."""
-    path = Path(path)
-    if not path.is_file():
-        raise InvalidProblem(f"there is no file {path}; check the name and the folder.")
-    return _read_parquet(path) if path.suffix.casefold() in {".parquet", ".pq"} else _read_csv(path)
-
-
-def _read_parquet(path: Path) -> Table:
-    parts = handed_over(path)
-    about = json.loads(bytes(parts.pop("about")))
-    columns = (parts[str(at)] for at in range(len(about["header"])))
-    cells = (_objects(json.loads(bytes(c))) if text else c for c, text in zip(columns, about["text"], strict=True))
-    return Table(path.name, tuple(about["header"]), tuple(cells), index=about["index"] and tuple(about["index"]))
-
-
-def hand_over(module: str, function: str, path: str, out: str) -> None:
-    """Read a Parquet file and write its columns: what the other process of ``parquet`` does, which may crash."""
-    try:
-        table = frame_table(getattr(importlib.import_module(module), function)(path), Path(path).name)
-        assert table is not None
-    except ImportError:  # pandas is there, but no engine for Parquet
-        sys.exit(NO_READER)
-    except MemoryError:
-        sys.stderr.write("\nit needs more memory than a file of its size should")
-        sys.exit(REFUSED)
-    except BaseException as error:  # a panic of polars is no Exception
-        sys.stderr.write("\n" + str(error).strip().partition("\n")[0])
-        sys.exit(REFUSED)
-    text = [isinstance(column, list) or column.dtype.kind not in "biuf" for column in table.columns]
-    about = {"header": table.header, "text": text, "index": table.index}
-    parts: dict[str, Any] = {"about": _bytes(about)}
-    for at, (column, words) in enumerate(zip(table.columns, text, strict=True)):
-        parts[str(at)] = _bytes(_texts(column)) if words else column
-    np.savez(out, **parts)
-
-
-def _texts(column: Column) -> list[str | None]:
-    return [None if cell is None or cell != cell else str(cell) for cell in column]
-
-
-def _bytes(value: object) -> NDArray[Any]:
-    return np.frombuffer(json.dumps(value).encode(), dtype=np.uint8)
-
-
-def _objects(values: list[str | None]) -> NDArray[Any]:
-    return np.fromiter(values, dtype=object, count=len(values))
-
-
-def _read_csv(path: Path) -> Table:
-    """Cells as text, unguarded; empty lines are skipped and a byte order mark is ignored."""
-    content = path.read_bytes()
-    if content.startswith(_SPREADSHEET):
-        raise InvalidProblem(f"{path.name} is a spreadsheet of Excel or the like; save it as CSV (UTF-8).")
-    try:
-        text, encoding = decoded(content)
-        separator = separator_of(text)
-        records = list(csv_records(text, separator))
-    except Undecided as error:
-        raise InvalidProblem(f"{path.name} {error}; save it as CSV in UTF-8 or as Parquet.") from None
-    except csv.Error as error:
-        reason, line = error.args
-        raise InvalidProblem(f"{path.name}, line {line}: the line cannot be split into cells ({reason}).") from None
-    if not records:
-        raise InvalidProblem(f"{path.name} is empty; its first line must name the columns.")
-    header = records[0][1]
-    if all(number(cell) is not None for cell in header):
-        raise InvalidProblem(f"the first line of {path.name} must name the columns, got numbers: {named(header)}.")
-    for line, cells in records[1:]:
-        if len(cells) != len(header):
-            raise InvalidProblem(
-                f"{path.name}, line {line}: expected {len(header)} cells as in the header, got {len(cells)}; "
-                "quote cells that contain the separator."
-            )
-    # spreadsheets write columns that are wholly empty
-    kept = [at for at, name in enumerate(header) if name or any(cells[at] for _, cells in records[1:])]
-    columns = tuple([cells[at] for _, cells in records[1:]] for at in kept)
-    lines = tuple(line for line, _ in records[1:])
-    try:
-        dialect = Dialect(separator, decimal_sign(columns, lines, separator, _MISSING), encoding)
-    except Undecided as error:
-        raise InvalidProblem(f"{path.name} {error}; write all numbers of a table alike.") from None
-    return Table(path.name, tuple(header[at] for at in kept), columns, lines, None, dialect, _remarks(path, dialect))
-
-
-def _remarks(path: Path, dialect: Dialect) -> tuple[str, ...]:
-    """What a reader should know of a file that is not written in the plainest way."""
-    out = []
-    if dialect.encoding == "cp1252":
-        out.append(f"{path.name} is not UTF-8; it was read as Windows text, so look at its special letters.")
-    if dialect.decimal == ",":
-        out.append(f"{path.name} has decimal commas: 0,5 is read as one half.")
-    return tuple(out)

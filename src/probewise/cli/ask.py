@@ -11,6 +11,7 @@ import probewise as pw
 from probewise.cli import output
 from probewise.cli.campaigns import author_option, check_ending, check_folder, opened, path_argument, print_table
 from probewise.cli.inputs import FILE, INTEGER, json_option
+from probewise.writing import write_sheet
 
 if TYPE_CHECKING:
     from probewise.campaign import Campaign, Rows
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @path_argument
-@click.option("--out", type=FILE, metavar="FILE.csv", help="Write the table to this file instead of standard output.")
+@click.option(
+    "--out", type=FILE, metavar="FILE.csv|.xlsx", help="Write the table to this file instead of standard output."
+)
 @click.option("--due", metavar="DATE", help="Day by which the new round should be measured, for example 2026-12-31.")
 @click.option(
     "--max-round",
@@ -54,7 +57,7 @@ def command(
     """
     campaign = opened(path, author)
     if out is not None:
-        check_ending(out, ".csv")
+        check_ending(out, ".csv", ".xlsx")
         check_folder(out)
         _check_told(campaign, out)
     with output.working("Planning", quiet=as_json):
@@ -70,7 +73,10 @@ def command(
 
 
 def _give(rows: Rows, out: Path | None, as_json: bool) -> None:
-    if rows and out is not None:
+    if rows and out is not None and out.suffix.casefold() == ".xlsx":
+        low, high = rows.charter.outcome_range
+        write_sheet(out, rows.columns, fill="outcome", low=low, high=high)
+    elif rows and out is not None:
         rows.to_csv(out)
     if as_json:
         output.print_json({"sentence": rows.sentence, "rows": list(rows), "out": out if rows else None})

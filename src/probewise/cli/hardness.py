@@ -16,7 +16,8 @@ from probewise.cli.inputs import NUMBER, Source, json_option, out_option, source
 from probewise.cli.roles import print_roles, roles
 from probewise.coordinates import Array
 from probewise.errors import InvalidProblem
-from probewise.tables import duplicated, named, read_table
+from probewise.reading import read_table
+from probewise.tables import duplicated, named
 
 
 @click.command()

@@ -16,7 +16,8 @@ import probewise as pw
 from probewise import cells
 from probewise.cli.settings import made
 from probewise.model import Use, build
-from probewise.tables import named, read_table
+from probewise.reading import read_table
+from probewise.tables import named
 
 if TYPE_CHECKING:
     from probewise.design import Directions
@@ -121,7 +122,7 @@ class Source:
                       shown=self.extra)  # fmt: skip
         return pw.Problem.from_tables(
             table,
-            table.first(),
+            table.rows([0]),
             model=model,
             sigma=self.sigma,
             outcome=law(self.outcome),

@@ -117,7 +117,7 @@ def command(
     chosen, goal = _algorithm(algorithm, limits), goal_from(question, delta=delta, epsilon=epsilon)
     problem = source.problem()
     assert problem.tables is not None
-    probes, items = problem.tables
+    probes, items = (table.plain() for table in problem.tables)
     check(problem, goal, chosen)
     _check_gaps(gaps, goal)
     if outcome_range is not None and outcome_range[0] >= outcome_range[1]:

@@ -23,7 +23,8 @@ from probewise.cli.inputs import (
 )
 from probewise.cli.roles import print_roles, roles
 from probewise.coordinates import Array
-from probewise.tables import duplicated, named, read_table
+from probewise.reading import read_table
+from probewise.tables import duplicated, named
 
 if TYPE_CHECKING:
     from probewise.rounding import Method

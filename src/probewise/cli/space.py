@@ -15,7 +15,11 @@ from probewise.numerals import plural
 @click.command()
 @click.argument("factors", type=FILE)
 @click.option(
-    "--out", type=FILE, required=True, metavar="FILE.csv|.parquet", help="Table to write, one row for each combination."
+    "--out",
+    type=FILE,
+    required=True,
+    metavar="FILE.csv|.parquet|.xlsx",
+    help="Table to write, one row for each combination.",
 )
 @json_option
 def command(factors: Path, out: Path, as_json: bool) -> None:

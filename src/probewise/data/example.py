@@ -14,7 +14,8 @@ import numpy as np
 from probewise.cells import csv_lines
 from probewise.errors import InvalidTable
 from probewise.files import new_file
-from probewise.tables import named, read_table
+from probewise.reading import read_table
+from probewise.tables import named
 
 SIGMA = 3.0
 """Standard deviation of the yield of one run, in percentage points."""

@@ -6,9 +6,11 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
+from probewise.deprecation import deprecated
 from probewise.tables import Labelled, Table
 
 
+@deprecated(since="0.2.0", removed_in="0.4.0", instead="Problem.from_tables, which codes both tables alike")
 def indicators(table: Table, *names: str) -> Labelled:
     """(k, d): one column of 0 and 1 per level of each named column, called "column=level"; no constant is needed."""
     blocks, features = [], []
@@ -20,6 +22,7 @@ def indicators(table: Table, *names: str) -> Labelled:
     return Labelled(np.hstack(blocks), features=tuple(features))
 
 
+@deprecated(since="0.2.0", removed_in="0.4.0", instead='Problem.from_tables(..., model="quadratic")')
 def quadratic(table: Table, *names: str) -> Labelled:
     """(k, d): constant, linear terms, squares and products of the named columns, each first mapped to [-1, 1]."""
     values = np.column_stack([table.numbers(name) for name in names])

@@ -15,7 +15,8 @@ import numpy as np
 
 from probewise.data.source import Source, cache_folder, checked, fetch, keep, unpacked
 from probewise.errors import DataUnavailable
-from probewise.tables import Table, read_table
+from probewise.reading import read_table
+from probewise.tables import Table
 
 _SUZUKI = "olympus/datasets/dataset_suzuki/data.csv"
 _CHEMBL = "rdkit/Contrib/FreeWilson/data/CHEMBL2321810"

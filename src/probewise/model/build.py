@@ -326,30 +326,42 @@ def _check_levels(
     """Levels that no probe has, and numbers that no probe varies, are named with what could be done."""
     if tables.items is tables.probes:
         return
-    for part in parts:
-        if not any(same(term, ((part.name, 1),)) for term in terms):
-            continue  # the problem itself will tell
-        first, second = read[part.name]
+    single = [
+        part for part in parts if any(same(term, ((part.name, 1),)) for term in terms)
+    ]  # the problem tells others
+    for part in single:
         if isinstance(part, Factor):
-            unseen = sorted(set(second.levels) - set(first.levels), key=_order)
-            if unseen and len(set(second.levels)) > 1:
-                rows = [row for row, level in enumerate(second.levels) if level in set(unseen)]
-                it = "it" if len(unseen) == 1 else "them"
-                raise InvalidProblem(
-                    f"no probe has the level{'' if it == 'it' else 's'} {named(unseen)} of '{part.name}', but "
-                    f"{plural(len(rows), 'item')} {'has' if len(rows) == 1 else 'have'} {it} "
-                    f"({tables.items.place(rows[0])}), so that nothing can be learned about "
-                    f"{it}{_near(unseen, first.levels)}: add probes with {it}, leave these items out, or use a formula "
-                    f"without '{part.name}' if it surely does not matter."
-                )
-        elif first.numbers is not None and second.numbers is not None:
-            fixed, varied = np.unique(first.numbers), np.unique(second.numbers)
-            if len(fixed) == 1 and len(varied) > 1:
-                raise InvalidProblem(
-                    f"'{part.name}' is {fixed[0]:g} in every probe and {varied[0]:g} to {varied[-1]:g} among the "
-                    "items, so that no probe shows what it does: add probes in which it differs, or compare items that "
-                    "are alike in it."
-                )
+            _check_seen(tables, part.name, *read[part.name])
+    fixed = {
+        part.name: second.numbers != first.numbers[0]
+        for part in single
+        if (first := read[part.name][0]).numbers is not None
+        and (second := read[part.name][1]).numbers is not None
+        and np.ptp(first.numbers) == 0.0 < np.ptp(second.numbers)
+    }
+    if fixed:
+        (is_, it, does) = ("is", "it", "does") if len(fixed) == 1 else ("are", "they", "do")
+        count = int(np.any(list(fixed.values()), axis=0).sum())
+        raise InvalidProblem(
+            f"{named(fixed)} {is_} the same in every probe, but {plural(count, 'item')} of {len(tables.items)} "
+            f"{'differs' if count == 1 else 'differ'} from that, and no probe shows what {it} {does}: add probes in "
+            f"which {it} {'differs' if it == 'it' else 'differ'}, or leave these items out."
+        )
+
+
+def _check_seen(tables: _Tables, name: str, probes: Column, items: Column) -> None:
+    """Every level of the items must be in a probe, unless all items share one that is not: it drops out."""
+    unseen = sorted(set(items.levels) - set(probes.levels), key=_order)
+    if not unseen or len(set(items.levels)) == 1:
+        return
+    rows = [row for row, level in enumerate(items.levels) if level in set(unseen)]
+    it, s = ("it", "") if len(unseen) == 1 else ("them", "s")
+    raise InvalidProblem(
+        f"no probe has the level{s} {named(unseen)} of '{name}', but {plural(len(rows), 'item')} "
+        f"{'has' if len(rows) == 1 else 'have'} {it} ({tables.items.place(rows[0])}), so that nothing can be learned "
+        f"about {it}{_near(unseen, probes.levels)}: add probes with {it}, leave these items out, or use a formula "
+        f"without '{name}' if it surely does not matter."
+    )
 
 
 def _near(unseen: Sequence[str], known: Iterable[str]) -> str:

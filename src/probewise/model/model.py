@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from probewise.coordinates import Array
 from probewise.errors import InvalidProblem
 from probewise.model.derived import Derived, check_derived
-from probewise.model.formula import Term, written
+from probewise.model.formula import Term, bare_name, written
 from probewise.model.kinds import column
 from probewise.numerals import plural
-from probewise.tables import Labelled, Table, named
+from probewise.tables import Labelled, Table, as_text, named
 
 Use: TypeAlias = Literal["name", "factor", "number", "constant", "cost", "noise", "stock", "shown", "ignored"]
 
@@ -125,7 +125,8 @@ class Model:
         columns = [part.name for part in self.parts]
         if not 0 < len(columns) <= _NAMED:
             return tuple(f"row {number}" for number in range(1, len(table) + 1))
-        cells = (table.texts(name) for name in columns)
+        several = sum(isinstance(part, Number) for part in self.parts) > 1
+        cells = (_worded(part, table, several) for part in self.parts)
         return _numbered([", ".join(row) for row in zip(*cells, strict=True)])
 
     def describe(self) -> list[str]:
@@ -211,6 +212,17 @@ def _multiplied(blocks: list[Array], rows: int) -> Array:
     for block in blocks:
         out = (out[:, :, None] * block[:, None, :]).reshape(rows, out.shape[1] * block.shape[1])
     return out
+
+
+def _worded(part: Number | Factor, table: Table, several: bool) -> list[str]:
+    """Cells as names have them: 60 °C if the heading has the unit, and dose 3 if there are several numbers."""
+    if isinstance(part, Factor):
+        return table.texts(part.name)
+    numbers = column(table, part.name).numbers
+    cells = [] if numbers is None else map(as_text, numbers.tolist())
+    bare = bare_name(part.name)
+    unit = part.name[len(bare) :].strip(" ()[]") if part.name.startswith(bare) else ""
+    return [f"{f'{bare} ' if several and not unit else ''}{cell}{unit and f' {unit}'}" for cell in cells]
 
 
 def _numbered(names: list[str]) -> tuple[str, ...]:

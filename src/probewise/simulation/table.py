@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv
 
 from probewise.errors import InvalidTable, MissingExtra
-from probewise.tables import read_table
+from probewise.reading import read_table
 
 COLUMNS: dict[str, type[Any]] = {
     "run": np.int64,

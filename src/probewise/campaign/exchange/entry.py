@@ -19,8 +19,10 @@ from probewise.campaign.exchange.rows import OWN, STATE, STATES, Rows, shown_col
 from probewise.campaign.state.charter import Charter
 from probewise.campaign.state.ledger import Ledger
 from probewise.campaign.state.sheet import RECORDED, VOIDED, Place, place_of, row_id
+from probewise.dialects import fault, spelled
 from probewise.errors import InvalidProblem, InvalidRows
-from probewise.tables import Table, named, read_table
+from probewise.reading import read_table
+from probewise.tables import Table, named
 
 Told = Any
 """A file, a data frame, a `Table`, rows as dictionaries, or a mapping from ids to outcomes."""
@@ -105,9 +107,25 @@ def _table(source: Any, needed: Sequence[str]) -> list[Line]:
         raise InvalidRows(f"rows are a table with the columns {named(needed)}, got {type(source).__name__}.")
     if missing := [name for name in needed if name not in table.header]:
         raise InvalidRows(f"{table.name} has no column {named(missing)}; it has {named(table.header, most=10)}.")
-    columns = [column.tolist() if isinstance(column, np.ndarray) else column for column in table.columns]
+    columns = [
+        _spelled(table) if name == "outcome" else column.tolist() if isinstance(column, np.ndarray) else column
+        for name, column in zip(table.header, table.columns, strict=True)
+    ]
     cells = ([None if value != value else _cell(value) for value in row] for row in zip(*columns, strict=True))
     return [Line(table.place(at), dict(zip(table.header, row, strict=True))) for at, row in enumerate(cells)]
+
+
+def _spelled(table: Table) -> list[Any]:
+    """Outcomes as numbers, where the file writes them in a way of its own; what could be two numbers is refused."""
+    column = table.column("outcome")
+    if isinstance(column, np.ndarray) or table.dialect.decimal == ".":
+        return column.tolist() if isinstance(column, np.ndarray) else column
+    found = spelled(column, table.dialect.decimal)
+    for row, cell in enumerate(column):
+        if found[cell] is None and cells.number(cell.replace(",", ".")) is not None:
+            reason = fault(cell, table.dialect.decimal)
+            raise InvalidRows(f"{table.place(row)}, column 'outcome': {reason}; nothing was recorded.")
+    return [cell if found[cell] is None or cells.number(cell) is not None else found[cell] for cell in column]
 
 
 def _short(value: Any) -> str:

@@ -1,0 +1,267 @@
+"""Spreadsheets: written to be filled in, and read whatever people and programs did to them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pytest
+from click.testing import CliRunner
+
+import probewise as pw
+from probewise import spreadsheets
+from probewise.cli import main
+from probewise.reading import read_table
+from probewise.tables import Table
+from probewise.writing import write_sheet, write_table
+
+OFFICE = shutil.which("soffice")
+PROBES = "ligand;solvent;temperature (°C)\nL1;THF;60,5\nL1;DMF;80\nL2;THF;80\nL2;DMF;60,5\n"
+ITEMS = "ligand;solvent;temperature (°C)\nL1;THF;90,5\nL2;DMF;70\nL1;DMF;99,25\n"
+
+
+def run(line: list[str]) -> str:
+    result = CliRunner().invoke(main, line, prog_name="probewise")
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+@pytest.fixture
+def campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A campaign from German tables, and its sheet."""
+    monkeypatch.chdir(tmp_path)
+    Path("probes.csv").write_text(PROBES)
+    Path("items.csv").write_text(ITEMS)
+    run(
+        [
+            "new",
+            "lab.campaign",
+            "--probes",
+            "probes.csv",
+            "--items",
+            "items.csv",
+            "--sigma",
+            "1",
+            "--seed",
+            "1",
+            "--outcome-range",
+            "0",
+            "100",
+        ]
+    )
+    run(["ask", "lab.campaign", "--out", "ask.xlsx"])
+    return tmp_path
+
+
+def filled(path: str) -> dict[str, float]:
+    """Fill in outcomes with digits after the point, and give them back."""
+    book = openpyxl.load_workbook(path)
+    sheet = book["measure"]
+    header = [cell.value for cell in sheet[1]]
+    out = {}
+    for number, row in enumerate(sheet.iter_rows(min_row=2)):
+        row[header.index("outcome")].value = 12.375 + number
+        out[str(row[0].value)] = 12.375 + number
+    book.save(path)
+    return out
+
+
+def told(path: str) -> dict[str, float]:
+    assert f"{len(read_table(path))} recorded" in run(["tell", "lab.campaign", path])
+    sheet = pw.Campaign.open("lab.campaign").ledger.sheets[0]
+    return {f"r1-{row}": float(value) for row, value in enumerate(sheet.outcomes, 1)}
+
+
+def test_the_sheet_guides_whoever_fills_it_in(campaign: Path) -> None:
+    sheet = openpyxl.load_workbook("ask.xlsx")["measure"]
+    header = [cell.value for cell in sheet[1]]
+    assert header == ["measurement", "round", "probe", "replicate", "outcome", "ligand", "solvent", "temperature (°C)"]
+    assert sheet.freeze_panes == "A2"
+    assert sheet.protection.sheet
+    assert not sheet.protection.sort
+    locked = {name: sheet.cell(2, at).protection.locked for at, name in enumerate(header, 1)}
+    assert [name for name, is_locked in locked.items() if not is_locked] == ["outcome"]
+    (rule,) = sheet.data_validations.dataValidation
+    assert (rule.type, rule.formula1, rule.formula2, str(rule.sqref)) == (
+        "decimal",
+        "0.0",
+        "100.0",
+        f"E2:E{sheet.max_row}",
+    )
+    assert rule.error == "Enter a number from 0 to 100."
+
+
+def test_what_people_do_to_a_sheet_is_survived(campaign: Path) -> None:
+    expected = filled("ask.xlsx")
+    book = openpyxl.load_workbook("ask.xlsx")
+    sheet = book["measure"]
+    rows = [[cell.value for cell in row] for row in sheet.iter_rows()]
+    sheet.delete_rows(1, sheet.max_row)
+    sheet.append([None])
+    sheet.append([*rows[0], None, "operator"])  # a column of their own, beyond an empty one
+    for row in reversed(rows[1:]):  # sorted
+        sheet.append([*row, None, "Eve"])
+        sheet.append([None])  # a blank row
+    sheet["A5"].comment = openpyxl.comments.Comment("measured twice", "Eve")
+    other = book.create_sheet("scratch")
+    other["B2"] = "=1+1"
+    book.active = 1
+    book.save("ask.xlsx")
+    assert told("ask.xlsx") == expected
+
+
+def test_a_sheet_that_is_there_and_not_told_is_not_overwritten(campaign: Path) -> None:
+    filled("ask.xlsx")
+    result = CliRunner().invoke(main, ["ask", "lab.campaign", "--out", "ask.xlsx"])
+    assert result.exit_code == 2
+    assert "outcomes that are not recorded yet" in result.output
+
+
+GERMAN, ENGLISH = "1031", "1033"
+
+
+@pytest.mark.skipif(OFFICE is None, reason="LibreOffice (soffice) is not installed")
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "xlsx",
+        "ods",
+        f"csv:Text - txt - csv (StarCalc):59,34,76,1,,{GERMAN},false,true",
+        f"csv:Text - txt - csv (StarCalc):44,34,76,1,,{ENGLISH},false,true",
+        f"csv:Text - txt - csv (StarCalc):9,34,1,1,,{GERMAN},true,true",
+    ],
+    ids=["xlsx", "ods", "German csv", "English csv", "German tabs in Windows letters"],
+)
+def test_libreoffice_gives_back_the_same_outcomes(
+    campaign: Path, kind: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    expected = filled("ask.xlsx")
+    Path("saved").mkdir()
+    profile = f"-env:UserInstallation=file://{tmp_path_factory.getbasetemp()}/office"  # made once, by the first
+    command = [str(OFFICE), profile, "--headless", "--convert-to", kind, "--outdir", "saved", "ask.xlsx"]
+    subprocess.run(command, check=True, capture_output=True, timeout=180)
+    (path,) = Path("saved").iterdir()
+    assert told(str(path)) == expected
+
+
+def book(sheets: dict[str, list[list[Any]]], path: Path) -> Path:
+    made = openpyxl.Workbook()
+    made.remove(made.active)
+    for name, rows in sheets.items():
+        sheet = made.create_sheet(name)
+        for row in rows:
+            sheet.append(row)
+    made.save(path)
+    return path
+
+
+def test_types_of_cells(tmp_path: Path) -> None:
+    import datetime
+
+    rows = [
+        ["id", "dose", "on", "day", "text"],
+        [1, 2.5, True, datetime.date(2026, 1, 2), "'=x"],
+        [2.0, None, False, None, " a "],
+    ]
+    table = read_table(book({"only": rows}, tmp_path / "a.xlsx"))
+    cells = [table.texts(name) for name in table.header]
+    assert cells == [["1", "2"], ["2.5", ""], ["TRUE", "FALSE"], ["2026-01-02", ""], ["=x", "a"]]
+    assert table.text("id") == ("1", "2")
+    assert table.lines == (2, 3)
+
+
+def test_tables_are_problems(tmp_path: Path) -> None:
+    rows = [list(line) for line in csv.reader(io.StringIO(PROBES), delimiter=";")]
+    numbers = [rows[0], *([a, b, float(c.replace(",", "."))] for a, b, c in rows[1:])]
+    made = pw.Problem.from_tables(book({"x": numbers}, tmp_path / "a.xlsx"))
+    assert made.probe_names[0] == "L1, THF, 60.5 °C"
+    as_text = pw.Problem.from_tables(book({"x": rows}, tmp_path / "b.xlsx"))  # commas typed as text
+    assert (made.probes == as_text.probes).all()
+
+
+def test_a_table_comes_back_from_each_form(tmp_path: Path) -> None:
+    table = Table("t", ("name", "x"), (["=1+1", "'a", "x;y", "-5"], ["0.5", "1", "-2", "3"]))
+    for ending in (".csv", ".xlsx"):
+        write_table(table, tmp_path / f"t{ending}")
+        again = read_table(tmp_path / f"t{ending}")
+        assert [again.texts(name) for name in again.header] == list(table.columns)
+    sheet = openpyxl.load_workbook(tmp_path / "t.xlsx")["measure"]
+    assert [cell.data_type for cell in sheet["A"]] == ["s", "s", "s", "s", "n"]
+
+
+@pytest.mark.parametrize(
+    ("sheets", "match"),
+    [
+        ({"a": [["x"], [1]], "b": [["x"], [2]]}, "a.xlsx has several sheets with cells, 'a', 'b'; keep one of them"),
+        ({"a": []}, "a.xlsx is empty; its first row must name the columns"),
+        ({"a": [["x", "x"], [1, 2]]}, "more than one column called 'x'"),
+        ({"a": [["x", None], [1, 2]]}, "column 2 of a.xlsx has no name"),
+        ({"a": [[1, 2], [3, 4]]}, "the first line of a.xlsx must name the columns, got numbers"),
+    ],
+)
+def test_sheets_that_are_no_table(tmp_path: Path, sheets: dict[str, Any], match: str) -> None:
+    with pytest.raises(pw.InvalidProblem, match=match):
+        read_table(book(sheets, tmp_path / "a.xlsx"))
+
+
+def test_files_that_are_no_spreadsheet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.xlsx"
+    path.write_text("x,y\n1,2\n")
+    with pytest.raises(pw.InvalidProblem, match=r"a\.xlsx is no spreadsheet, whatever its name"):
+        read_table(path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("readme.txt", "hello")
+    with pytest.raises(pw.InvalidProblem, match=r"a\.xlsx cannot be read as a spreadsheet"):
+        read_table(path)
+    content = book({"a": [["x"], [1]]}, path).read_bytes()
+    for at in range(0, len(content), 301):
+        path.write_bytes(content[:at] + bytes([content[at] ^ 0xFF]) + content[at + 1 :])
+        try:
+            read_table(path)
+        except pw.InvalidProblem as error:
+            assert "\n" not in str(error)  # noqa: PT017
+    monkeypatch.setattr(spreadsheets, "_LARGEST", 100)
+    with pytest.raises(pw.InvalidProblem, match=r"unpacks to .* GB; save it as CSV or Parquet"):
+        read_table(book({"a": [["x"], [1]]}, path))
+
+
+def test_without_openpyxl_there_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = book({"a": [["x"], [1]]}, tmp_path / "a.xlsx")
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(pw.MissingExtra, match=r"reading a\.xlsx needs openpyxl; install probewise\[spreadsheet\]"):
+        read_table(path)
+    with pytest.raises(pw.MissingExtra, match=r"writing a\.xlsx needs openpyxl; install probewise\[spreadsheet\]"):
+        write_sheet(path, {"outcome": [None]}, fill="outcome")
+
+
+@pytest.mark.parametrize(
+    ("text", "outcomes"),
+    [
+        ("measurement;outcome\nr1-1;2,5\nr1-2;3\n", [2.5, 3.0]),
+        ("measurement;outcome\nr1-1;2.5\nr1-2;3\n", [2.5, 3.0]),
+        ("sep=;\nmeasurement;outcome\nr1-1;2,5\nr1-2;1 003,25\n", None),
+        ('measurement,outcome\nr1-1,"2,5"\nr1-2,3\n', [2.5, 3.0]),
+    ],
+)
+def test_outcomes_in_the_dialect_of_the_file(campaign: Path, text: str, outcomes: list[float] | None) -> None:
+    Path("told.csv").write_text(text)
+    if outcomes is None:
+        result = CliRunner().invoke(main, ["tell", "lab.campaign", "told.csv"])
+        assert "expected a number from 0 to 100" in result.output
+        return
+    run(["tell", "lab.campaign", "told.csv"])
+    assert pw.Campaign.open("lab.campaign").ledger.sheets[0].outcomes[:2].tolist() == outcomes
+
+
+def test_an_outcome_of_two_meanings_is_refused(campaign: Path) -> None:
+    for cell in ("2.500", "2,500"):
+        Path("told.csv").write_text(f"measurement;outcome\nr1-1;{cell}\n")
+        result = CliRunner().invoke(main, ["tell", "lab.campaign", "told.csv"])
+        assert result.exit_code == 2
+        assert f"line 2, column 'outcome': '{cell}' may be 2.500 or 2500" in result.output

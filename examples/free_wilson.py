@@ -83,7 +83,7 @@ def main() -> None:
     print(f"{len(compounds)} compounds, {known.size:,} combinations; rank {np.linalg.matrix_rank(features)} of {free}.")
     print(f"{(~known).sum():,} combinations ({np.mean(~known):.1%}) cannot be compared with the others. As a message:")
     try:
-        problem(compounds, every=10)  # a tenth of the library is enough to see it, and is light
+        pw.BestItem().check(problem(compounds, every=10))  # a tenth of the library shows it, and is light
     except pw.InvalidProblem as error:
         print(f"  {error}")
     compounds = restricted(compounds, least=3)

@@ -13,6 +13,7 @@ from scipy.spatial.distance import pdist
 from probewise.coordinates import coordinates
 from probewise.design import criterion, explicit, farthest, largest_variance, pairs, points, star
 from probewise.design.criterion import contains
+from probewise.design.farthest import about_mean, candidates, far_pairs, farthest_from, screens, square_norms
 from probewise.errors import InvalidDesign
 
 seeds = st.integers(0, 10**6)
@@ -221,3 +222,37 @@ def test_a_near_pair_far_from_the_others_is_tested_by_its_own_size():
     noisy = np.array([[0.1, 0.1], [0.3, 0.1 + 0.2], [0.7, 0.1 * 7]])
     assert len({a - b for a, b in noisy}) > 1
     assert contains(one, pairs(noisy))
+
+
+def test_far_pairs_of_points_that_others_rule_out() -> None:
+    rng = np.random.default_rng(0)
+    places = np.vstack([0.1 * rng.standard_normal((1500, 3)), 5.0 * rng.standard_normal((20, 3))])
+    places = places[rng.permutation(1520)] + 100.0
+    squares = ((places[:, None] - places) ** 2).sum(axis=2)
+    limit = float(np.sort(np.unique(squares))[-30])
+    among = candidates(places, limit)
+    assert among.points.shape[0] == among.numbers.size < 60
+    assert among.pairs >= np.count_nonzero(squares > limit) // 2
+    first, second, found = far_pairs(among, limit, grow=False)
+    np.testing.assert_allclose(found, squares[first, second], rtol=1e-9)
+    wanted = {int(i) for i in np.flatnonzero((squares > limit).any(axis=1))}
+    assert wanted == {int(i) for i in np.concatenate([first, second])}
+    best = pairs(places).largest()
+    assert best[1] == pytest.approx(squares.max(), rel=1e-12)
+
+
+def test_screens_of_many_points_are_those_of_all_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(farthest, "_BLOCK", 1000)  # three blocks
+    places = np.random.default_rng(0).standard_normal((400, 7)) + 3.0
+    whole = screens(places, 1.0, 2.0)
+    np.testing.assert_array_equal(whole.left[:, :7], ((places - 1.0) / 2.0).astype(np.float32))
+    np.testing.assert_array_equal(whole.right[:, 7], (-0.5 * square_norms((places - 1.0) / 2.0)).astype(np.float32))
+    found = farthest_from(about_mean(places), np.arange(400))
+    squares = ((places[:, None] - places) ** 2).sum(axis=2)
+    np.testing.assert_allclose(squares[np.arange(400), found], squares.max(axis=1), rtol=1e-5)
+
+
+def test_the_longest_are_the_first_of_equal_ones() -> None:
+    squares = np.array([1.0, 3.0, 2.0, 3.0, 2.0, 2.0])
+    assert sorted(criterion._longest(squares, 3)) == [1, 2, 3]
+    assert sorted(criterion._longest(squares, 9)) == [0, 1, 2, 3, 4, 5]

@@ -228,10 +228,12 @@ def _names(given: Iterable[object] | None, found: Iterable[object] | None, count
     """The names given, else those found in the table, else the row numbers."""
     if isinstance(given, str):
         raise InvalidProblem(f"{kind}_names must be a list of names, got the text '{given}'.")
-    names = tuple(str(name) for name in (given if given is not None else found or range(count)))
+    if given is None and not found:
+        return tuple(map(str, range(count)))
+    names = tuple(str(name) for name in (given if given is not None else found or ()))
     if len(names) != count:
         raise InvalidProblem(f"{kind}_names must have one name per {kind}, expected {count}, got {len(names)}.")
-    if twice := duplicated(names):
+    if len(set(names)) < count and (twice := duplicated(names)):
         raise InvalidProblem(f"every {kind} needs its own name, but several are called {named(twice)}; rename them.")
     return names
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from probewise.arithmetic import UNIT, difference, image, rank_and_members
 from probewise.coordinates import Array, Coordinates, coordinates, unscaled
-from probewise.design.farthest import Labels, centred, far_pairs, farthest_from, square_norms
+from probewise.design.farthest import Labels, about_mean, candidates, far_pairs, farthest_from, square_norms
 from probewise.errors import InvalidDesign
 from probewise.threads import few
 
@@ -219,7 +219,10 @@ class Pairs(Directions):
 
     def image(self, transform: Array, *, precise: bool) -> tuple[Pairs, float]:
         """The same, with twice the largest error of an item."""
-        mapped, errors = image(difference(self.items, self.items.mean(axis=0)), transform, precise=precise)
+        mean = self.items.mean(axis=0)
+        mapped, errors = image(
+            difference(self.items, mean) if precise else self.items - mean, transform, precise=precise
+        )
         return Pairs(mapped), 2.0 * float(errors.max())
 
     def exactly_in(self, probes: Array) -> tuple[int, bool]:
@@ -240,11 +243,11 @@ class Pairs(Directions):
     def largest(self) -> tuple[int, float]:
         """The farthest pair of items, exactly."""
         m = self.items.shape[0]
-        start = int(np.argmax(square_norms(self.items)))
-        one = farthest_from(self.items, np.array([start]))
-        two = farthest_from(self.items, one)
+        seen, start = about_mean(self.items), int(np.argmax(square_norms(self.items)))
+        one = farthest_from(seen, np.array([start]))
+        two = farthest_from(seen, one)
         square = float(square_norms(self.rows(one * m + two))[0])
-        first, second, squares = far_pairs(centred(self.items, square)[0], square, grow=True)
+        first, second, squares = far_pairs(candidates(self.items, square), square, grow=True)
         if squares.size == 0:
             return int(max(one[0], two[0]) * m + min(one[0], two[0])), square
         best = int(np.argmax(squares))
@@ -252,20 +255,21 @@ class Pairs(Directions):
 
     def longer(self, limit: float, count: int) -> Labels:
         """For each item its farthest partner, where that is above the limit; exactly."""
-        return self._labels(*far_pairs(centred(self.items, limit)[0], limit, grow=False), count)
+        return self._labels(*far_pairs(candidates(self.items, limit), limit, grow=False), count)
 
     def seek(self, limit: float, count: int, hints: Labels) -> tuple[Labels, bool]:
         """The farthest partners of many items, and theirs; of all items if pruning leaves few pairs."""
-        middle, left = centred(self.items, limit)
-        if left <= _QUICK:
-            return self._labels(*far_pairs(middle, limit, grow=False), count), True
-        m = self.items.shape[0]
-        sources = np.argsort(-square_norms(self.items), kind="stable")[: max(count, _QUICK // m)]
+        among = candidates(self.items, limit)
+        if among.pairs <= _QUICK:
+            return self._labels(*far_pairs(among, limit, grow=False), count), True
+        del among  # it may be as large as the items
+        m, seen = self.items.shape[0], about_mean(self.items)
+        sources = _longest(square_norms(self.items), max(count, _QUICK // m))
         sources = np.union1d(sources, np.concatenate(np.divmod(hints, m)))
-        ends = farthest_from(self.items, sources)
+        ends = farthest_from(seen, sources)
         others = np.unique(ends)
         first = np.concatenate([sources, others])
-        second = np.concatenate([ends, farthest_from(self.items, others)])
+        second = np.concatenate([ends, farthest_from(seen, others)])
         squares = square_norms(self.items[first] - self.items[second])
         far = squares > limit
         return self._labels(first[far], second[far], squares[far], count), False
@@ -277,6 +281,15 @@ class Pairs(Directions):
             first, second = first[order], second[order]
         labels = np.unique(np.maximum(first, second) * self.items.shape[0] + np.minimum(first, second))
         return labels[spread(self.rows(labels), count)]
+
+
+def _longest(squares: Array, count: int) -> Labels:
+    """The numbers of the ``count`` largest squares, the first of equal ones."""
+    if count >= squares.size:
+        return np.arange(squares.size)
+    limit = np.partition(squares, squares.size - count)[squares.size - count]
+    above, equal = np.flatnonzero(squares > limit), np.flatnonzero(squares == limit)
+    return np.concatenate([above, equal[: count - above.size]])
 
 
 def spread(vectors: Array, count: int) -> Labels:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,19 +19,36 @@ def square_norms(rows: Array) -> Array:
     return np.asarray(np.einsum("ij,ij->i", rows, rows))
 
 
-def farthest_from(points: Array, sources: Labels) -> Labels:
+class Screens(NamedTuple):
+    """Points in single precision: the product of a row of each is a·b - |b|²/2, least for the farthest b from a."""
+
+    left: NDArray[np.float32]
+    """(m, d + 1)."""
+    right: NDArray[np.float32]
+    """(m, d + 1)."""
+
+
+def screens(points: Array, centre: Array | float, scale: float) -> Screens:
+    """Of (points - centre) / scale, by blocks: all of it in double precision is never there."""
+    m, d = points.shape
+    left, right = np.ones((m, d + 1), dtype=np.float32), np.empty((m, d + 1), dtype=np.float32)
+    for low in range(0, m, rows := max(1, _BLOCK // d)):
+        block = (points[low : low + rows] - centre) / scale
+        left[low : low + rows, :d] = right[low : low + rows, :d] = block
+        right[low : low + rows, d] = -0.5 * square_norms(block)
+    return Screens(left, right)
+
+
+def about_mean(points: Array) -> Screens:
+    """Screens of points about their mean, in units of the largest distance from it in a coordinate."""
+    mean = points.mean(axis=0)
+    scale = float(max(np.abs(points.max(axis=0) - mean).max(), np.abs(points.min(axis=0) - mean).max()))
+    return screens(points, mean, scale if scale > 0 else 1.0)
+
+
+def farthest_from(seen: Screens, sources: Labels) -> Labels:
     """(k,): for each source the number of the point farthest from it, as single precision sees it."""
-    points = points - points.mean(axis=0)
-    scale = float(np.abs(points).max())
-    left, right = _screens(points / scale if scale > 0 else points)
-    return _smallest_products(left[sources], right)[0]
-
-
-def _screens(points: Array) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """(m, d + 1) twice, in single precision: their product is a·b - |b|²/2 for all pairs of rows."""
-    left = np.hstack([points, np.ones((points.shape[0], 1))]).astype(np.float32)
-    right = np.hstack([points, -0.5 * square_norms(points)[:, None]]).astype(np.float32)
-    return left, right
+    return _smallest_products(seen.left[sources], seen.right)[0]
 
 
 def _smallest_products(left: NDArray[np.float32], right: NDArray[np.float32]) -> tuple[Labels, NDArray[np.float32]]:
@@ -52,25 +71,51 @@ def _smallest_products(left: NDArray[np.float32], right: NDArray[np.float32]) ->
     return where, values
 
 
+class Candidates(NamedTuple):
+    """The points that may be far from some other, as norms about a centre tell."""
+
+    points: Array
+    """(k, d): about that centre."""
+    numbers: Labels
+    """(k,): which ones they are."""
+    pairs: int
+    """How many pairs of them are not ruled out."""
+
+
+def candidates(points: Array, limit: float) -> Candidates:
+    """For pairs farther apart than ``limit`` (squared), about the mean or the middle of the box: what leaves fewer."""
+    m = points.shape[0]
+    if m**2 <= _BLOCK:  # quickly looked through whatever is left
+        return Candidates(points - points.mean(axis=0), np.arange(m), m**2 // 2)
+    choices = []
+    for centre in (points.mean(axis=0), 0.5 * (points.min(axis=0) + points.max(axis=0))):
+        norms = _norms(points, centre)
+        numbers = np.flatnonzero((1.0 + _ROUNDING) * norms > np.sqrt(limit) - (1.0 + _ROUNDING) * norms.max())
+        choices.append((_pairs_left(norms[numbers], limit), numbers, centre))
+    left, numbers, centre = min(choices, key=lambda choice: choice[0])
+    return Candidates(points[numbers] - centre, numbers, left)
+
+
+_ROUNDING = 1e-12
+"""Far above the relative error of a norm."""
+
+
+def _norms(points: Array, centre: Array) -> Array:
+    """(m,): distances from a centre, by blocks."""
+    out = np.empty(points.shape[0])
+    for low in range(0, out.size, rows := max(1, _BLOCK // points.shape[1])):
+        out[low : low + rows] = np.sqrt(square_norms(points[low : low + rows] - centre))
+    return out
+
+
 def _pairs_left(norms: Array, limit: float) -> int:
     """Number of pairs that norms about a centre do not rule out as farther apart than ``limit`` (squared)."""
     norms = np.sort(norms)
     return int((norms.size - np.searchsorted(norms, np.sqrt(limit) - norms, side="right")).sum()) // 2
 
 
-def centred(points: Array, limit: float) -> tuple[Array, int]:
-    """The rows about the mean or the middle of their box, whichever leaves fewer pairs, and how many it leaves."""
-    if points.shape[0] ** 2 <= _BLOCK:  # quickly looked through whatever is left
-        return points - points.mean(axis=0), points.shape[0] ** 2 // 2
-    choices = []
-    for centre in (points.mean(axis=0), 0.5 * (points.min(axis=0) + points.max(axis=0))):
-        moved = points - centre
-        choices.append((moved, _pairs_left(np.linalg.norm(moved, axis=1), limit)))
-    return min(choices, key=lambda choice: choice[1])
-
-
-def far_pairs(points: Array, limit: float, *, grow: bool) -> tuple[Labels, Labels, Array]:
-    """For each row of ``points`` (m, d) a far partner, where farther than ``limit`` (squared): i, j, squares.
+def far_pairs(among: Candidates, limit: float, *, grow: bool) -> tuple[Labels, Labels, Array]:
+    """For each of some points a far partner, where farther than ``limit`` (squared): numbers i and j, squares.
 
     By blocks of rows sorted by decreasing norm. A pair can only be farther than D if
     |a| + |b| > D, so that block [i, j) needs only the columns with |b| > D - |a_i|, and the search ends at
@@ -78,13 +123,14 @@ def far_pairs(points: Array, limit: float, *, grow: bool) -> tuple[Labels, Label
     pair above the limit is missed and the farthest pair of all is exact. With ``grow``, the limit follows the
     farthest pair found. O(m²d) at worst, O(m) memory.
     """
-    norms = np.linalg.norm(points, axis=1)
+    norms = np.linalg.norm(among.points, axis=1)
     order = np.argsort(-norms, kind="stable")
-    scale = float(norms[order[0]])
+    scale = float(norms[order[0]]) if norms.size else 0.0
     if scale == 0:
         return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
-    points, norms, limit = points[order] / scale, norms[order] / scale, limit / scale**2
-    left, right = _screens(points)
+    points, norms, limit = among.points[order] / scale, norms[order] / scale, limit / scale**2
+    left, right = screens(points, 0.0, 1.0)
+    order = among.numbers[order]
     # the rounding of the screens moves a squared distance by at most this
     doubt = 8.0 * (points.shape[1] + 3) * float(np.finfo(np.float32).eps)
     found: list[tuple[Labels, Labels, Array]] = []

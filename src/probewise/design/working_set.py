@@ -202,6 +202,8 @@ class _DirectionPrices:
 
 def _nearly_contains(span: Coordinates, rows: Array) -> bool:
     """Whether the rows lie in a span up to what changes of coordinates may leave; the certificate decides exactly."""
+    if span.rank == span.scale.size:
+        return True
     scaled = rows / span.scale
     outside = scaled - (scaled @ span.basis) @ span.basis.T
     return bool((square_norms(outside) <= 1e-18 * square_norms(scaled)).all())

@@ -538,7 +538,7 @@ BAD: dict[str, tuple[str, dict[str, str | bytes], str]] = {
     "words": ("tell lab.campaign a.csv", {"a.csv": HEAD + "r1-4,2\nr1-3,low\n"}, "line 3, column 'outcome': got 'low'"),
     "a unit": ("tell lab.campaign a.csv", {"a.csv": HEAD + "r1-3,2 mg\n"}, "got '2 mg', expected a number; enter a"),
     "below detection": ("tell lab.campaign a.csv", {"a.csv": HEAD + "r1-3,<0.1\n"}, "got '<0.1', expected a number"),
-    "two commas": ("tell lab.campaign a.csv", {"a.csv": "measurement;outcome\nr1-3;2,5,1\n"}, "got '2,5,1', expected a"),
+    "two commas": ("tell lab.campaign a.csv", {"a.csv": "measurement;outcome\nr1-3;2,5,1\n"}, "got '2,5,1', expected"),
     "NaN": ("tell lab.campaign a.csv", {"a.csv": HEAD + "r1-3,NaN\n"}, "got 'NaN', expected a finite number; leave"),
     "infinity": ("tell lab.campaign a.csv", {"a.csv": HEAD + "r1-3,-inf\n"}, "got '-inf', expected a finite number"),
     "out of range": ("tell lab.campaign a.csv", {"a.csv": HEAD + "r1-3,5e3\n"}, "got '5e3', expected a number from"),
@@ -571,7 +571,7 @@ BAD: dict[str, tuple[str, dict[str, str | bytes], str]] = {
     "an empty note": ("note lab.campaign ' '", {}, "a note needs a reason in words, got ' '"),
     "due some day": ("ask lab.campaign --due soon", {}, "due must be a date such as 2026-12-31, got 'soon'"),
     # places where nothing can be written
-    "a sheet as spreadsheet": ("ask lab.campaign --out a.xls", {}, "the name must end in .csv or .xlsx, got a.xls; choose"),
+    "a sheet as spreadsheet": ("ask lab.campaign --out a.xls", {}, "the name must end in .csv or .xlsx, got a.xls"),
     "a sheet over a table": ("ask lab.campaign --out probes.csv", {}, "probes.csv is there and is not overwritten"),
     "a sheet over the campaign": ("ask lab.campaign --out lab.campaign", {}, "the name must end in .csv or .xlsx, got"),
     "a sheet nowhere": ("ask lab.campaign --out no/a.csv", {}, "there is no folder no for a.csv; make it first"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import shlex
 import shutil
 import subprocess
 import zipfile
@@ -16,6 +18,8 @@ from click.testing import CliRunner
 
 import probewise as pw
 from probewise import spreadsheets
+from probewise.campaign.journal.bodies import BODIES, fault
+from probewise.campaign.state.charter import Charter
 from probewise.cli import main
 from probewise.reading import read_table
 from probewise.tables import Table
@@ -259,9 +263,84 @@ def test_outcomes_in_the_dialect_of_the_file(campaign: Path, text: str, outcomes
     assert pw.Campaign.open("lab.campaign").ledger.sheets[0].outcomes[:2].tolist() == outcomes
 
 
-def test_an_outcome_of_two_meanings_is_refused(campaign: Path) -> None:
-    for cell in ("2.500", "2,500"):
-        Path("told.csv").write_text(f"measurement;outcome\nr1-1;{cell}\n")
-        result = CliRunner().invoke(main, ["tell", "lab.campaign", "told.csv"])
-        assert result.exit_code == 2
-        assert f"line 2, column 'outcome': '{cell}' may be 2.500 or 2500" in result.output
+@pytest.mark.parametrize("text", ["measurement;outcome\nr1-1;2.500\n", "measurement\toutcome\nr1-1\t2,500\n"])
+def test_an_outcome_of_two_meanings_is_refused(campaign: Path, text: str) -> None:
+    Path("told.csv").write_text(text)
+    result = CliRunner().invoke(main, ["tell", "lab.campaign", "told.csv"])
+    assert result.exit_code == 2
+    assert "' may be 2.500 or 2500; write it without a sign between thousands; nothing was recorded" in result.output
+
+
+def test_sheets_are_written_as_the_first_tables_were(campaign: Path) -> None:
+    """Semicolons and decimal commas, so that a German spreadsheet program opens them by a double click."""
+    run(["ask", "lab.campaign", "--out", "ask.csv"])
+    first, second, *_ = Path("ask.csv").read_text("utf-8").splitlines()
+    assert first == "measurement;round;probe;replicate;outcome;ligand;solvent;temperature (°C)"
+    assert second.split(";")[-1] in ("60,5", "80", "80,0")
+    rows = [line.split(";") for line in Path("ask.csv").read_text("utf-8").splitlines()]
+    rows = [rows[0], *([*row[:4], "12,375", *row[5:]] for row in rows[1:])]
+    Path("told.csv").write_text("\n".join(";".join(row) for row in rows))
+    assert set(told("told.csv").values()) == {12.375}
+
+
+def test_where_a_file_shows_no_decimal_sign_it_is_that_of_the_sheets(campaign: Path) -> None:
+    Path("told.csv").write_text("measurement;outcome\nr1-1;2,500\n")
+    run(["tell", "lab.campaign", "told.csv"])
+    assert pw.Campaign.open("lab.campaign").ledger.sheets[0].outcomes[0] == 2.5
+
+
+def test_a_mark_is_written_where_the_first_tables_had_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("probes.csv").write_bytes(("\ufeff" + PROBES).encode())
+    run(shlex.split("new lab.campaign --probes probes.csv --sigma 1 --seed 1"))
+    run(["ask", "lab.campaign", "--out", "ask.csv"])
+    assert Path("ask.csv").read_bytes().startswith(b"\xef\xbb\xbfmeasurement;")
+
+
+# --- the model in the journal --------------------------------------------------------------------------------------
+
+
+def test_a_journal_keeps_the_model(campaign: Path) -> None:
+    made = pw.Problem.from_tables("probes.csv", "items.csv")
+    kept = pw.Campaign.open("lab.campaign").problem
+    assert kept.model == made.model
+    assert (kept.probes == made.probes).all()
+    later = pw.Problem.from_tables("items.csv", model=kept.model)
+    assert (later.probes == made.items).all()
+
+
+def test_a_campaign_from_tables_shows_their_columns(tmp_path: Path) -> None:
+    (tmp_path / "probes.csv").write_text(PROBES)
+    search = pw.Campaign.create(tmp_path / "a.jsonl", pw.Problem.from_tables(tmp_path / "probes.csv"), seed=0)
+    assert list(search.ask().columns)[-3:] == ["ligand", "solvent", "temperature (°C)"]
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (lambda model: model.update(parts=[]), "'problem.model.parts' must be a list of at least 1"),
+        (lambda model: model["parts"][0].update(levels=[]), "'problem.model.parts' must be a list"),
+        (lambda model: model["parts"][-1].update(scale=0.0), "'problem.model.parts' must be a list"),
+        (lambda model: model.update(more=1), "has a field 'more' that is not known"),
+        (lambda model: model["terms"].append([["colour", 1]]), "terms of a model must be made of its columns"),
+        (lambda model: model["terms"].pop(), "the features must be those of the model that comes with them"),
+        (lambda model: model["parts"][0]["levels"].append("L9"), "the features must be those of the model"),
+        (lambda model: model["parts"][0].update(levels=["L1", "L1"]), "the levels of a factor must differ"),
+        (lambda model: model.update(derived=[{"name": "x"}]), "'problem.model.derived' must be"),
+    ],
+)
+def test_a_forged_model_is_a_sentence(tmp_path: Path, change: Any, match: str) -> None:
+    (tmp_path / "probes.csv").write_text(PROBES)
+    body = (
+        pw.Campaign.create(tmp_path / "a.jsonl", pw.Problem.from_tables(tmp_path / "probes.csv"), seed=0)
+        .records[0]
+        .body
+    )
+    forged = json.loads(json.dumps(body))
+    change(forged["problem"]["model"])
+    wrong = fault(forged, BODIES["created"])
+    if wrong is None:
+        with pytest.raises(pw.InvalidProblem, match=match):
+            Charter.from_json(forged)
+    else:
+        assert match in wrong

@@ -99,14 +99,18 @@ def advice(cell: str, otherwise: str = "give a number") -> str:
     return "give it in the digits 0 to 9" if looks_numeric(cell) else otherwise
 
 
-def csv_lines(rows: Iterable[Iterable[object]]) -> Iterator[str]:
+def csv_lines(rows: Iterable[Iterable[object]], separator: str = ",", decimal: str = ".") -> Iterator[str]:
     """Rows as lines of a CSV file: text guarded, numbers with all their digits, None as an empty cell."""
     for row in rows:
-        yield ",".join(map(_cell, row)) + "\n"
+        cells = [_cell(value) if decimal != "," else _cell(value, decimal, separator) for value in row]
+        yield separator.join(cells) + "\n"
 
 
-def _cell(value: object) -> str:
-    return _quoted(value) if isinstance(value, str) else "" if value is None else str(value)
+def _cell(value: object, decimal: str = ".", separator: str = ",") -> str:
+    if isinstance(value, str):
+        return _quoted(value)
+    text = "" if value is None else str(value).replace(".", decimal)
+    return f'"{text}"' if decimal == separator and decimal in text else text
 
 
 @lru_cache(1000)

@@ -55,7 +55,7 @@ def decoded(content: bytes) -> tuple[str, str]:
         except UnicodeDecodeError:
             raise Undecided("is damaged UTF-16 text") from None
     try:
-        return content.decode("utf-8-sig"), "utf-8"
+        return content.decode("utf-8-sig"), "utf-8-sig" if content.startswith(codecs.BOM_UTF8) else "utf-8"
     except UnicodeDecodeError:
         pass
     for letter in sorted({byte for byte in content if byte >= 0x80}):

@@ -92,6 +92,8 @@ class Problem:
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
+        if model is not None and (model.dimension != d or model.features != feature_names):
+            raise InvalidProblem("the features must be those of the model that comes with them.")
         _check_size(self)
 
     @classmethod

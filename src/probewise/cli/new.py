@@ -116,8 +116,6 @@ def command(
     limits = {"max_batch": max_batch, "min_batch": min_batch, "max_replicates": max_replicates}
     chosen, goal = _algorithm(algorithm, limits), goal_from(question, delta=delta, epsilon=epsilon)
     problem = source.problem()
-    assert problem.tables is not None
-    probes, items = (table.plain() for table in problem.tables)
     check(problem, goal, chosen)
     _check_gaps(gaps, goal)
     if outcome_range is not None and outcome_range[0] >= outcome_range[1]:
@@ -137,8 +135,6 @@ def command(
         seed,
         author=author,
         outcome_range=outcome_range or (None, None),
-        probe_columns=probes,
-        item_columns=items,
         amendments=amendments,
     )
     if as_json:

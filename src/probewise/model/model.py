@@ -79,6 +79,13 @@ class Model:
     derived: tuple[Derived, ...] = ()
     """Columns that follow from others, which further rows have to do too."""
 
+    def __post_init__(self) -> None:
+        parts = [part.name for part in self.parts]
+        if len(set(parts)) < len(parts) or {name for term in self.terms for name, _ in term} - set(parts):
+            raise InvalidProblem("the terms of a model must be made of its columns, each of which is there once.")
+        if any(len(set(part.levels)) < len(part.levels) for part in self.parts if isinstance(part, Factor)):
+            raise InvalidProblem("the levels of a factor must differ.")
+
     @property
     def features(self) -> tuple[str, ...]:
         """Names of the features, such as temperature^2 and ligand=A."""

@@ -19,7 +19,7 @@ from probewise.campaign.exchange.rows import OWN, STATE, STATES, Rows, shown_col
 from probewise.campaign.state.charter import Charter
 from probewise.campaign.state.ledger import Ledger
 from probewise.campaign.state.sheet import RECORDED, VOIDED, Place, place_of, row_id
-from probewise.dialects import fault, spelled
+from probewise.dialects import Dialect, fault, spelled
 from probewise.errors import InvalidProblem, InvalidRows
 from probewise.reading import read_table
 from probewise.tables import Table, named
@@ -67,8 +67,11 @@ class Entry:
     """Id -> further cells of the table."""
 
 
-def lines(table: Told, needed: Sequence[str]) -> list[Line]:
-    """The rows of anything that may be a table; it must have the needed columns."""
+def lines(table: Told, needed: Sequence[str], written: Dialect) -> list[Line]:
+    """The rows of anything that may be a table; it must have the needed columns.
+
+    Where a file does not show its decimal sign, it is the one that sheets are ``written`` with.
+    """
     if isinstance(table, str | Path):
         table = _file(Path(table))
     if isinstance(table, Rows):
@@ -77,7 +80,7 @@ def lines(table: Told, needed: Sequence[str]) -> list[Line]:
         table = [dict(zip(needed, pair, strict=True)) for pair in table.items()]
     if isinstance(table, Sequence):
         return _dictionaries(table, needed)
-    return _table(table, needed)
+    return _table(table, needed, written)
 
 
 def _file(path: Path) -> Table:
@@ -98,7 +101,7 @@ def _dictionaries(rows: Sequence[Any], needed: Sequence[str]) -> list[Line]:
     return out
 
 
-def _table(source: Any, needed: Sequence[str]) -> list[Line]:
+def _table(source: Any, needed: Sequence[str], written: Dialect) -> list[Line]:
     """A `Table` or a data frame, where NaN stands for an empty cell."""
     from probewise.tables import frame_table
 
@@ -108,22 +111,24 @@ def _table(source: Any, needed: Sequence[str]) -> list[Line]:
     if missing := [name for name in needed if name not in table.header]:
         raise InvalidRows(f"{table.name} has no column {named(missing)}; it has {named(table.header, most=10)}.")
     columns = [
-        _spelled(table) if name == "outcome" else column.tolist() if isinstance(column, np.ndarray) else column
+        _spelled(table, written) if name == "outcome" else column.tolist() if isinstance(column, np.ndarray) else column
         for name, column in zip(table.header, table.columns, strict=True)
     ]
     cells = ([None if value != value else _cell(value) for value in row] for row in zip(*columns, strict=True))
     return [Line(table.place(at), dict(zip(table.header, row, strict=True))) for at, row in enumerate(cells)]
 
 
-def _spelled(table: Table) -> list[Any]:
+def _spelled(table: Table, written: Dialect) -> list[Any]:
     """Outcomes as numbers, where the file writes them in a way of its own; what could be two numbers is refused."""
-    column = table.column("outcome")
-    if isinstance(column, np.ndarray) or table.dialect.decimal == ".":
+    column, decimal = table.column("outcome"), table.dialect.decimal
+    if not decimal and table.dialect.separator == written.separator:
+        decimal = written.decimal
+    if isinstance(column, np.ndarray) or decimal == ".":
         return column.tolist() if isinstance(column, np.ndarray) else column
-    found = spelled(column, table.dialect.decimal)
+    found = spelled(column, decimal)
     for row, cell in enumerate(column):
         if found[cell] is None and cells.number(cell.replace(",", ".")) is not None:
-            reason = fault(cell, table.dialect.decimal)
+            reason = fault(cell, decimal)
             raise InvalidRows(f"{table.place(row)}, column 'outcome': {reason}; nothing was recorded.")
     return [cell if found[cell] is None or cells.number(cell) is not None else found[cell] for cell in column]
 
@@ -188,7 +193,7 @@ def _last(ledger: Ledger) -> str:
 
 def checked(table: Told, ledger: Ledger) -> Entry:
     """What a table with ids and outcomes would record; InvalidRows at the first row that cannot be."""
-    given = lines(table, ("measurement", "outcome"))
+    given = lines(table, ("measurement", "outcome"), ledger.charter.dialect)
     filled = [line for line in given if line.cells["outcome"] is not None]
     known = [place(line, ledger) for line in given]
     places = [own for own, line in zip(known, given, strict=True) if line.cells["outcome"] is not None]
@@ -254,7 +259,7 @@ def own_rows(table: Told, ledger: Ledger) -> tuple[list[int], list[float]]:
     problem = ledger.charter.problem
     numbers = {name: at for at, name in enumerate(problem.probe_names)}
     probes, outcomes = [], []
-    for line in lines(table, ("probe", "outcome")):
+    for line in lines(table, ("probe", "outcome"), ledger.charter.dialect):
         name = line.cells["probe"]
         own = next((text for text in (str(name), str(name).strip()) if text in numbers), None)
         if own is None:

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from probewise.campaign.state.charter import Charter, Columns
 from probewise.campaign.state.sheet import OPEN, RECORDED, Sheet, row_id
-from probewise.cells import csv_lines
+from probewise.cells import csv_lines, number
 from probewise.errors import InvalidCampaign, MissingExtra
 from probewise.files import new_file
 from probewise.problem import Problem
-from probewise.tables import Table, TableLike, frame_table
+from probewise.tables import Table, TableLike, as_text, frame_table
 
 OWN = ("measurement", "round", "probe", "replicate", "outcome")
 """Columns of every sheet; the laboratory's own columns of the probe come after them."""
@@ -75,23 +75,31 @@ class Rows:
         return [{"measurement": own, "outcome": value} for own, value in zip(ids, values, strict=True)]
 
     def csv_lines(self) -> Iterator[str]:
-        """The table as CSV, line by line."""
-        yield from csv_lines([self._names])
+        """The table as CSV, line by line, written as the tables that the campaign began with."""
+        dialect = self.charter.dialect
+        yield from csv_lines([self._names], dialect.separator, dialect.decimal)
         for part in self._parts():
-            yield from csv_lines(zip(*part.values(), strict=True))
+            cells = part if dialect.decimal != "," else {name: _as_numbers(own) for name, own in part.items()}
+            yield from csv_lines(zip(*cells.values(), strict=True), dialect.separator, dialect.decimal)
 
     def to_csv(self, path: str | Path | None = None) -> str:
         """The table as CSV, written to a file if one is named."""
         text = "".join(self.csv_lines())
         if path is not None:
             with new_file(path) as file:
-                file.write(text)
+                file.write(self._mark + text)
         return text
 
     def write_csv(self, path: str | Path) -> None:
         """Write the table to a file, row by row, whatever its size."""
         with new_file(path) as file:
+            file.write(self._mark)
             file.writelines(self.csv_lines())
+
+    @property
+    def _mark(self) -> str:
+        """What tells spreadsheets that a file is UTF-8, if the first tables were not plain UTF-8 themselves."""
+        return "" if self.charter.dialect.encoding == "utf-8" else "\ufeff"
 
     def to_pandas(self) -> Any:
         """A pandas data frame."""
@@ -116,6 +124,15 @@ def own_columns(
         columns = (c.tolist() if isinstance(c, np.ndarray) else c for c in table.columns)
         out = {name: [_cell(v) for v in column] for name, column in zip(table.header, columns, strict=True)}
     return _apart({name: cells for name, cells in out.items() if [str(cell) for cell in cells] != list(names)}, kind)
+
+
+def _as_numbers(cells: list[Any]) -> list[Any]:
+    """The cells of a column as numbers, if all that are there are numbers as people write them."""
+    found = [number(cell) if isinstance(cell, str) else None for cell in cells]
+    same = all(
+        cell in (None, "") or (n is not None and as_text(n) == cell) for cell, n in zip(cells, found, strict=True)
+    )
+    return [n if cell else cell for cell, n in zip(cells, found, strict=True)] if same else cells
 
 
 def _apart(columns: Columns, kind: str) -> Columns:

@@ -70,6 +70,41 @@ Fields = Mapping[str, "Shape | Fields"]
 """Name of a field -> what it must be; a name that ends in ? may be missing."""
 
 _MATRIX = several(several(NUMBER))
+_PAIR = Shape(
+    "a name and a number", lambda v: type(v) is list and len(v) == 2 and TEXT.fits(v[0]) and NUMBER.fits(v[1])
+)
+_POWERS = Shape(
+    "names and powers",
+    lambda v: type(v) is list and all(_PAIR.fits(pair) and type(pair[1]) is int and 0 < pair[1] < 100 for pair in v),
+)
+
+
+def _word(word: str) -> Shape:
+    """This word and no other."""
+    return Shape(word, lambda value: value == word)
+
+
+_SEPARATOR = Shape("one sign", lambda value: type(value) is str and len(value) == 1)
+_DECIMAL = Shape("a point, a comma or nothing", lambda value: value in (".", ",", ""))
+
+
+def record(fields: Fields) -> Shape:
+    """An object with these fields."""
+    return Shape("an object with its fields", lambda value: fault(value, fields) is None)
+
+
+_SCALE = Shape("a positive number", lambda value: NUMBER.fits(value) and value > 0)
+_NUMBER = record({"kind": _word("number"), "name": TEXT, "centre": NUMBER, "scale": _SCALE})
+_FACTOR = record({"kind": _word("factor"), "name": TEXT, "levels": several(TEXT)})
+_DERIVED = several(record({"name": TEXT, "constant": NUMBER, "shares": several(_PAIR), "slack": NUMBER}))
+_MODEL: Fields = {
+    "given": TEXT,
+    "parts": several(Shape("a number or a factor", lambda value: _NUMBER.fits(value) or _FACTOR.fits(value))),
+    "terms": several(_POWERS),
+    "roles": several(record({"column": TEXT, "role": TEXT, "reason": TEXT})),
+    "id_column": maybe(TEXT),
+    "derived": Shape("a list of columns that follow from others", lambda value: value == [] or _DERIVED.fits(value)),
+}
 BODIES: dict[str, Fields] = {
     "created": {
         "problem": {
@@ -83,6 +118,7 @@ BODIES: dict[str, Fields] = {
             "probe_names": several(TEXT),
             "item_names": several(TEXT),
             "feature_names": several(TEXT),
+            "model?": _MODEL,
         },
         "goal": {"name?": TEXT, "settings?": JSON, "delta?": NUMBER, "epsilon?": NUMBER},
         "algorithm": {"name": TEXT, "settings": JSON},
@@ -91,6 +127,7 @@ BODIES: dict[str, Fields] = {
         "probe_columns": table(several(CELL)),
         "item_columns": table(several(CELL)),
         "amendments?": NUMBER,
+        "dialect?": {"separator": _SEPARATOR, "decimal": _DECIMAL, "encoding": TEXT},
     },
     "asked": {
         "round": POSITIVE,

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from probewise.algorithms import Algorithm
 from probewise.campaign.state.settings import fits, from_json, to_json
+from probewise.dialects import PLAIN, Dialect
 from probewise.errors import InvalidCampaign, InvalidGoal, InvalidProblem
 from probewise.goals import BestItem, Goal
+from probewise.model import Model
 from probewise.outcomes import Gaussian, Law
 from probewise.problem import Problem
 from probewise.run import check
@@ -41,6 +43,8 @@ class Charter:
     """One cell per item, shown in reports."""
     amendments: float | None = 0.0
     """Share of δ set aside for data that change after they were looked at; None in journals of the first form."""
+    dialect: Dialect = PLAIN
+    """How the tables of the laboratory were written, and so its sheets are."""
 
     def __post_init__(self) -> None:
         check(self.problem, self.goal, self.algorithm)
@@ -90,6 +94,7 @@ class Charter:
                 "probe_names": list(problem.probe_names),
                 "item_names": list(problem.item_names),
                 "feature_names": list(problem.feature_names),
+                **({} if problem.model is None else {"model": problem.model.to_json()}),
             },
             "goal": to_json(self.goal),
             "algorithm": to_json(self.algorithm),
@@ -98,6 +103,7 @@ class Charter:
             "probe_columns": dict(self.probe_columns),
             "item_columns": dict(self.item_columns),
             "amendments": self.amendments,
+            "dialect": asdict(self.dialect),
         }
 
     @classmethod
@@ -113,6 +119,7 @@ class Charter:
             body["probe_columns"],
             body["item_columns"],
             body.get("amendments"),
+            Dialect(**body.get("dialect", {})),
         )
 
 
@@ -125,6 +132,8 @@ def _problem(body: Mapping[str, Any]) -> dict[str, Any]:
         given["outcome"] = from_json(given["outcome"], Law)  # type: ignore[type-abstract]
     else:
         given["outcome"] = Gaussian(given.pop("sigma"), unknown=not given.pop("sigma_known"))
+    if "model" in given:
+        given["model"] = Model.from_json(given["model"])
     return given
 
 

@@ -427,6 +427,13 @@ def test_the_bound_of_simulate_is_in_the_units_of_the_table(folder: Path) -> Non
     assert "cost" in next(line for line in costly.splitlines() if "algorithm" in line)
 
 
+def test_a_design_for_items_that_cannot_be_compared_is_refused_by_their_names(folder: Path) -> None:
+    (folder / "probes.csv").write_text("id,acid,heat\np,x,20\nq,y,20\nr,x,80\ns,y,80\n")
+    (folder / "items.csv").write_text("id,acid,heat\none,x,90\ntwo,y,40\n")
+    said = refused("design --probes probes.csv --items items.csv --model 'acid + heat + heat^2'")
+    assert "no combination of probes compares items 'two' with item 'one': the probes do not separate" in said
+
+
 def test_theta_is_in_the_units_of_the_columns(folder: Path) -> None:
     (folder / "probes.csv").write_text("id,acid,heat\np,x,20\nq,y,20\nr,x,80\ns,y,80\n")
     (folder / "items.csv").write_text("id,acid,heat\none,x,90\ntwo,y,40\nthree,y,60\n")

@@ -465,7 +465,7 @@ BAD: dict[str, tuple[str, dict[str, str | bytes], str]] = {
         NEW, {"items.csv": "id;base;heat\nA;1;2,5\nB;1;1.5\n"}, r"decimal commas \('2,5', line 2\) and with",
     ),
     "a comma of two meanings": (
-        NEW, {"items.csv": "id;base;heat;supplier\nA;1;2,500;a\nB;1;1;a\n"}, "'2,500' may be 2.500 or 2500; write it",
+        NEW, {"items.csv": "id;base;heat;supplier\nA;1;2,500;a\nB;1;1;a\n"}, "'2,500' may be 2.500 or 2500; write",
     ),
     "two columns of one name": (NEW, {"items.csv": "id,heat,heat\nA,1,2\n"}, "more than one column called 'heat'"),
     "two items of one name": (NEW, {"items.csv": ITEMS.replace("B,1", "A,1")}, "every item needs its own name, but"),

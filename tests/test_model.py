@@ -198,7 +198,7 @@ REFUSED: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
     ),
     "a comma of two meanings": (
         file([(a, b, f"{c:.0f},250") for a, b, c in ROWS]), THINGS, {},
-        r"line 2, column 'temperature': '60,250' may be 60\.250 or 60250; write it without a sign between thousands",
+        r"line 2, column 'temperature': '60,250' may be 60\.250 or 60250; write 60,2500 or 60250, which leave no doubt",
     ),
     "a point of two meanings": (
         file([(a, b, f"{c:.0f}.250") for a, b, c in ROWS], separator=";"), THINGS, {}, r"'60\.250' may be 60\.250 or 60250",
@@ -272,6 +272,7 @@ REFUSED: dict[str, tuple[Any, Any, dict[str, Any], str]] = {
     "the same item twice": (PROBES, file([ITEMS[0], ITEMS[0]]), {}, "are identical, so neither can be the better one"),
     "nothing that varies": (file([ROWS[0]]), None, {}, r"no column makes a difference between rows: 'ligand' is constant"),
     "no rows": (file([]), THINGS, {}, r"p\.csv has no rows; give at least one"),
+    "no items": (PROBES, file([]), {}, r"i\.csv has no rows; give at least one"),
     "two columns of a name": (PROBES.replace("solvent", "ligand"), THINGS, {}, "more than one column called 'ligand'"),
     "two roles": (PROBES, THINGS, {"shown": ["ligand"], "factors": ["ligand"]}, "cannot be a factor and shown; say one"),
     "text as features": (PROBES, THINGS, {"model": "none"}, "the model none takes numbers as they are, but column 'ligand'"),
@@ -387,7 +388,7 @@ def test_formulas_mean(formula: str, terms: str) -> None:
 @pytest.mark.parametrize(
     ("formula", "match"),
     [
-        ("", "it is empty; it is main, interactions, quadratic, none, or a formula such as"),
+        ("", "it is empty; a model is main, interactions, quadratic, none, or a formula such as"),
         ("a +", "it ends too early"),
         ("a b", "did not expect 'b'"),
         ("(a + b", "a parenthesis is not closed"),

@@ -268,7 +268,7 @@ def test_an_outcome_of_two_meanings_is_refused(campaign: Path, text: str) -> Non
     Path("told.csv").write_text(text)
     result = CliRunner().invoke(main, ["tell", "lab.campaign", "told.csv"])
     assert result.exit_code == 2
-    assert "' may be 2.500 or 2500; write it without a sign between thousands; nothing was recorded" in result.output
+    assert "which leave no doubt; nothing was recorded" in result.output
 
 
 def test_sheets_are_written_as_the_first_tables_were(campaign: Path) -> None:
@@ -307,6 +307,18 @@ def test_a_journal_keeps_the_model(campaign: Path) -> None:
     assert (kept.probes == made.probes).all()
     later = pw.Problem.from_tables("items.csv", model=kept.model)
     assert (later.probes == made.items).all()
+
+
+def test_status_and_report_say_the_roles(campaign: Path) -> None:
+    said = json.loads(run(["status", "lab.campaign", "--json"]))
+    assert said["model"] == "intercept + ligand + solvent + temperature (°C)"
+    assert [(row["column"], row["role"]) for row in said["roles"]] == [
+        ("ligand", "factor"), ("solvent", "factor"), ("temperature (°C)", "number"),
+    ]  # fmt: skip
+    run(["report", "lab.campaign", "--out", "report.html"])
+    page = Path("report.html").read_text("utf-8")
+    assert "the sum of intercept + ligand + solvent + temperature (°C), plus noise" in page
+    assert "text; 2 levels: L1, L2" in page
 
 
 def test_a_campaign_from_tables_shows_their_columns(tmp_path: Path) -> None:

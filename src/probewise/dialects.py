@@ -103,7 +103,7 @@ def fault(cell: str, decimal: Decimal) -> str:
     plain = cell.strip()
     if _EITHER.fullmatch(plain) and number(plain.replace(",", ".")) is not None:
         whole = re.sub("[.,]", "", plain)
-        return f"'{plain}' may be {plain.replace(',', '.')} or {whole}; write it without a sign between thousands"
+        return f"'{plain}' may be {plain.replace(',', '.')} or {whole}; write {plain}0 or {whole}, which leave no doubt"
     if decimal == "," and "." in plain and number(plain) is not None:
         return f"'{plain}' has a decimal point, and other numbers of the file have decimal commas; write all alike"
     return cell_fault(cell)

@@ -121,7 +121,10 @@ def _record(problem: pw.Problem, criterion: Criterion, design: pw.Design) -> dic
 def solve(problem: pw.Problem, criterion: Criterion, tol: float, solver: str, small_support: bool) -> pw.Design:
     """The design, on few probes if asked for; its value is then computed afresh."""
     from probewise.design import recertified
+    from probewise.goals import check_comparable
 
+    if criterion.criterion != "points":
+        check_comparable(problem)
     directions, X, cost = criterion.directions(problem), problem.scaled_probes, problem.cost
     design = pw.optimal_design(X, directions, cost=cost, tol=tol, solver=solver)
     if not small_support:

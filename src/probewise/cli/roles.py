@@ -24,12 +24,12 @@ def print_roles(problem: pw.Problem) -> None:
 
 
 def roles(problem: pw.Problem) -> dict[str, Any]:
-    """The same for JSON."""
-    if problem.model is None or problem.tables is None:
-        return {}
-    said = remarks(problem.model, *problem.tables)
-    return {
-        "model": problem.model.formula,
-        "roles": [asdict(role) for role in problem.model.roles],
-        "table_remarks": said,
+    """The same for JSON; of a campaign, the model and the roles only."""
+    model = problem.model
+    said = {
+        "model": None if model is None else model.formula,
+        "roles": [] if model is None else [asdict(role) for role in model.roles],
     }
+    if model is None or problem.tables is None:
+        return said
+    return said | {"table_remarks": remarks(model, *problem.tables)}

@@ -14,6 +14,7 @@ from probewise.cells import visible
 from probewise.cli import output
 from probewise.cli.campaigns import opened, path_argument
 from probewise.cli.inputs import json_option
+from probewise.cli.roles import roles
 from probewise.numerals import plural
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def command(path: str, everything: bool, as_json: bool) -> None:
     with output.working("Looking", quiet=as_json):
         standing = campaign.status()
     if as_json:
-        output.print_json(standing.to_json())
+        output.print_json(standing.to_json() | roles(campaign.problem))
         return
     output.say(standing.sentence, style="bold green" if standing.answer is not None else "bold")
     for warning in standing.warnings:

@@ -67,7 +67,8 @@ def build(
     ``columns`` are roles that were said (cost, noise, stock), ``factors`` columns to be levels even if they are
     numbers, ``shown`` columns to be kept out of the model.
     """
-    tables = _Tables(probes, items or probes, _said(probes, items, id_name, columns or {}, shown), tuple(factors))
+    said = _said(probes, items, id_name, columns or {}, shown)
+    tables = _Tables(probes, probes if items is None else items, said, tuple(factors))
     for name in tables.factors:
         if name in tables.said:
             raise InvalidProblem(f"column '{name}' cannot be a factor and {tables.said[name][0]}; say one of them.")
@@ -123,7 +124,7 @@ def _said(
 ) -> dict[str, tuple[Use, str]]:
     """Roles that the user gave, and the column called id."""
     out: dict[str, tuple[Use, str]] = {}
-    for table in (probes, *([items] if items else [])):
+    for table in (probes, *([] if items is None else [items])):
         if (own := id_column(table, id_name)) is not None:
             out[own] = ("name", "names the rows" if id_name else "names the rows, being called id")
     for name, use in columns.items():

@@ -98,7 +98,7 @@ class _Parser:
         return self.tokens[self.at][1] if self.at < len(self.tokens) else None
 
     def fault(self, reason: str) -> InvalidProblem:
-        words = f"it is main, interactions, quadratic, none, or a formula such as {_EXAMPLE}"
+        words = f"a model is main, interactions, quadratic, none, or a formula such as {_EXAMPLE}"
         return InvalidProblem(f"the model '{self.formula:.200}' cannot be understood: {reason}; {words}.")
 
     def take(self, *signs: str) -> str | None:

@@ -129,10 +129,10 @@ def own_columns(
 def _as_numbers(cells: list[Any]) -> list[Any]:
     """The cells of a column as numbers, if all that are there are numbers as people write them."""
     found = [number(cell) if isinstance(cell, str) else None for cell in cells]
-    same = all(
-        cell in (None, "") or (n is not None and as_text(n) == cell) for cell, n in zip(cells, found, strict=True)
-    )
-    return [n if cell else cell for cell, n in zip(cells, found, strict=True)] if same else cells
+    pairs = list(zip(cells, found, strict=True))
+    if not all(cell in (None, "") or (value is not None and as_text(value) == cell) for cell, value in pairs):
+        return cells
+    return [cell if value is None else int(value) if value.is_integer() else value for cell, value in pairs]
 
 
 def _apart(columns: Columns, kind: str) -> Columns:

@@ -194,5 +194,16 @@ def assumptions(view: View) -> Html:
         "Assumptions",
         tag("ul", *(tag("li", text) for text in texts), class_="plain"),
         paragraphs(promise),
+        *_columns(view),
         id_="assumptions",
     )
+
+
+def _columns(view: View) -> list[Content]:
+    """What every column of the tables was taken for, and the terms of the model."""
+    model = view.charter.problem.model
+    if model is None:
+        return []
+    rows = [(role.column, role.role, role.reason) for role in model.roles]
+    terms = f"Outcomes are taken to be the sum of {model.formula}, plus noise."
+    return [tag("h3", "Columns"), paragraphs(terms), table(("column", "role", "what it holds"), rows, kinds="wt-")]

@@ -77,34 +77,18 @@ class Campaign:
         """Begin a campaign in a new file (SQLite, or JSON lines if it ends with .jsonl) or in a database (a URL).
 
         ``probe_columns`` is a table with one row per probe that is shown on every sheet, by default the table that the
-        problem was made from, or else the features;
-        ``outcome_range`` (low, high) refuses outcomes outside, None being no limit. ``amendments`` is a share of delta
-        that is set aside for data that change after they were looked at, so that delta holds with them too.
+        problem was made from, or the features; ``outcome_range`` (low, high) refuses outcomes outside, None being no
+        limit. ``amendments`` is a share of delta set aside for data that change after they were looked at.
         """
         store = storage_at(path)
-        if problem.tables is not None:
-            probe_columns = problem.tables[0].plain() if probe_columns is None else probe_columns
-            item_columns = problem.tables[1].plain() if item_columns is None else item_columns
         charter = Charter(
             problem,
             goal or BestItem(),
             algorithm or Sage(),
             secrets.randbits(64) if seed is None else seed,
             limits(*outcome_range),
-            own_columns(
-                problem.probes,
-                problem.feature_names,
-                problem.probe_names,
-                probe_columns,
-                "probe",
-            ),
-            own_columns(
-                problem.items,
-                problem.feature_names,
-                problem.item_names,
-                item_columns,
-                "item",
-            ),
+            own_columns(problem, probe_columns, "probe"),
+            own_columns(problem, item_columns, "item"),
             amendments,
             PLAIN if problem.tables is None else problem.tables[0].dialect,
         )

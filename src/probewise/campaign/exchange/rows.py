@@ -111,12 +111,13 @@ class Rows:
         return _library("polars").DataFrame(columns)
 
 
-def own_columns(
-    features: Any, feature_names: tuple[str, ...], names: tuple[str, ...], source: TableLike | None, kind: str
-) -> Columns:
+def own_columns(problem: Problem, source: TableLike | None, kind: str) -> Columns:
     """The laboratory's own columns, or the features; a name that a sheet needs for itself gives way."""
+    features, names = (problem.items, problem.item_names) if kind == "item" else (problem.probes, problem.probe_names)
+    if source is None and problem.tables is not None:
+        source = problem.tables[kind == "item"].plain()
     if source is None:
-        out = {name: features[:, at].tolist() for at, name in enumerate(feature_names)}
+        out = {name: features[:, at].tolist() for at, name in enumerate(problem.feature_names)}
     else:
         table = source if isinstance(source, Table) else frame_table(source, f"{kind}_columns")
         if table is None:

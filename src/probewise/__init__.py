@@ -17,6 +17,9 @@ _WHERE = {
     "Answer": "goals",
     "Claims": "goals",
     "BestItem": "goals",
+    "TopM": "goals",
+    "Above": "goals",
+    "BetterThan": "goals",
     "OUTCOMES": "outcomes",
     "Law": "outcomes",
     "Gaussian": "outcomes",
@@ -150,10 +153,13 @@ if TYPE_CHECKING:
     from probewise.estimate import least_squares as least_squares
     from probewise.estimate import ridge as ridge
     from probewise.goals import GOALS as GOALS
+    from probewise.goals import Above as Above
     from probewise.goals import Answer as Answer
     from probewise.goals import BestItem as BestItem
+    from probewise.goals import BetterThan as BetterThan
     from probewise.goals import Claims as Claims
     from probewise.goals import Goal as Goal
+    from probewise.goals import TopM as TopM
     from probewise.measurements import Measurements as Measurements
     from probewise.model import Model as Model
     from probewise.model import Role as Role

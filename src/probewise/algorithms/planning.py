@@ -13,6 +13,7 @@ from probewise.design import Directions, Pairs, largest_variance, optimal_design
 from probewise.design.memory import remembered
 from probewise.design.solvers import frank_wolfe
 from probewise.errors import InvalidAlgorithm, NotIdentifiable, OutOfStock
+from probewise.goals import Claims
 from probewise.problem import Problem
 from probewise.rounding import round_design
 from probewise.tables import named
@@ -126,20 +127,18 @@ def unit_whitener(problem: Problem, weights: Array) -> Array:
     return system.transform / math.sqrt(problem.n_probes)
 
 
-def check_stock(problem: Problem, items: NDArray[np.int64], counts: Counts, room: Array) -> None:
-    """Refuse a round, limited by what is left of probes, that cannot compare all ``items`` with the first."""
+def check_stock(problem: Problem, claims: Claims, counts: Counts, room: Array) -> None:
+    """Refuse a round, limited by what is left of probes, that says nothing of some of the claims."""
     if np.isinf(room).all():
         return
-    first, others = items[0], items[1:]
-    lost = np.ones(others.size, dtype=np.bool_)
+    lost = np.ones(claims.against.size, dtype=np.bool_)
     if counts.any():
-        rows, sizes = (problem.items[first] - problem.items[others], np.abs(problem.items[[first]]))
-        lost = ~coordinates(problem.scaled_probes[counts > 0]).is_inside(rows, sizes + np.abs(problem.items[others]))
+        lost = ~coordinates(problem.scaled_probes[counts > 0]).is_inside(claims.rows, claims.sizes)
     if lost.any():
         short = [problem.probe_names[i] for i in np.flatnonzero(counts >= room)]
         raise OutOfStock(
-            f"too little is left of probes {named(short)} to compare items "
-            f"{named([problem.item_names[i] for i in others[lost]])} with '{problem.item_names[first]}'; "
+            f"too little is left of probes {named(short)} to decide about items "
+            f"{named([problem.item_names[i] for i in dict.fromkeys(claims.against[lost].tolist())])}; "
             "add to their stock or leave these items out."
         )
 

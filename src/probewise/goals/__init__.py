@@ -7,12 +7,18 @@ from typing import Any
 
 from probewise.errors import InvalidGoal
 from probewise.extensions import extensions, found_class
+from probewise.goals.above import Above
 from probewise.goals.base import Answer, Claims, Goal, check_risk
 from probewise.goals.best_item import BestItem
-from probewise.goals.comparable import check_comparable
+from probewise.goals.better_than import BetterThan
+from probewise.goals.comparable import check_comparable, check_measurable
+from probewise.goals.top_m import TopM
 
 GOALS: dict[str, type[Goal]] = {
+    "above": Above,
     "best": BestItem,
+    "better-than": BetterThan,
+    "top": TopM,
 }
 """Name -> class."""
 
@@ -59,11 +65,15 @@ def _read(text: str, kind: str, name: str) -> int | float | str:
 
 __all__ = [
     "GOALS",
+    "Above",
     "Answer",
     "BestItem",
+    "BetterThan",
     "Claims",
     "Goal",
+    "TopM",
     "check_comparable",
+    "check_measurable",
     "check_risk",
     "goal_from",
     "goal_named",

@@ -129,6 +129,10 @@ class Goal(abc.ABC):
         """The same question with another δ."""
         return replace(self, delta=delta)  # type: ignore[type-var]
 
+    def strict(self) -> Goal:
+        """The same question without a tolerance."""
+        return replace(self, epsilon=0.0)  # type: ignore[type-var]
+
     def claim(self, names: Sequence[str], *, exact: bool = True) -> str:
         """What is claimed of the items of an answer; ``exact`` unless the tolerance was needed."""
         if not names:

@@ -27,6 +27,17 @@ def check_comparable(problem: Problem) -> None:
         _comparable.add(problem)
 
 
+def check_measurable(problem: Problem) -> None:
+    """Refuse items whose value no combination of probes gives; they may be identical."""
+    inside = problem.coordinates.is_inside(problem.items)
+    if not inside.all():
+        names = named([problem.item_names[i] for i in np.flatnonzero(~inside)])
+        raise InvalidProblem(
+            f"no combination of probes gives the value of items {names}, at most differences of items; add probes in "
+            "which all of their features vary, or leave these items out."
+        )
+
+
 def _check_distinct(problem: Problem) -> None:
     """No two items may have equal features: neither could ever be shown to be better."""
     rows: dict[bytes, int] = {}

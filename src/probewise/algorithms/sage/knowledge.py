@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from probewise.algorithms.sage.prior import Items, Prior
 from probewise.coordinates import Array
 from probewise.estimate import Pooled, Sums, least_squares
-from probewise.goals import Goal
+from probewise.goals import Claims, Goal
 from probewise.measurements import Measurements
 from probewise.problem import Problem
 from probewise.threads import few
@@ -57,6 +57,11 @@ class Knowledge:
         theta = least_squares(problem.probes, now.data, sigma=problem.sigma).theta
         now = now._of(np.argsort(-(problem.items[now.alive] @ theta), kind="stable"))._concluded(problem, goal)
         return replace(now, collected={z: now.sums(problem, z) for z in map(int, now.alive[:2])})
+
+    def compared(self, problem: Problem, goal: Goal) -> Claims:
+        """What must be known: that the first item is ahead of each other one alive."""
+        above = np.broadcast_to(problem.items[self.alive[0]], (self.alive.size - 1, problem.dimension))
+        return Claims(above, problem.items[self.alive[1:]], np.zeros(self.alive.size - 1), self.alive[1:])
 
     def leads(self, problem: Problem, goal: Goal) -> tuple[Array, Array]:
         """(k - 1,), (k - 1,): leads of the first item plus epsilon in units of the noise, and their standard errors."""

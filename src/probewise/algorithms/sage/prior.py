@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from probewise.algorithms.planning import plan, unit_whitener
 from probewise.coordinates import Array
-from probewise.design import pairs
+from probewise.design import Directions
 from probewise.design.farthest import square_norms
 from probewise.problem import Problem
 
@@ -30,11 +30,11 @@ class Prior:
     """(d, r): (z - z')@whitener has the squared length that (z - z')'θ̂ of the first round should have as variance."""
 
     @classmethod
-    def of(cls, problem: Problem, tol: float) -> Prior:
-        """From the design for all pairs: three measurements per dimension, or two per probe in it if that is fewer."""
-        if problem.n_items == 1:
+    def of(cls, problem: Problem, directions: Directions | None, tol: float) -> Prior:
+        """From the design for all that may matter: three measurements per dimension, or two per probe if fewer."""
+        if directions is None:
             return cls(0, np.zeros((problem.dimension, 0)))
-        weights = plan(problem, pairs(problem.items), tol=tol).weights
+        weights = plan(problem, directions, tol=tol).weights
         size = min(3 * problem.coordinates.rank, 2 * int(np.count_nonzero(weights)))
         return cls(size, unit_whitener(problem, weights) / math.sqrt(size))
 

@@ -12,11 +12,12 @@ import numpy as np
 from probewise.algorithms.base import Algorithm, Forecast, Standing
 from probewise.algorithms.batches import Limits
 from probewise.algorithms.planning import allocated, check_stock, plan, unit_whitener
+from probewise.algorithms.sage.claims import Claimed, coarse, needed
 from probewise.algorithms.sage.forecasting import even_race, expected, race, rounds_to_come
 from probewise.algorithms.sage.knowledge import Knowledge, enough
 from probewise.algorithms.sage.prior import Prior
-from probewise.coordinates import Array, Counts
-from probewise.design import Directions, pairs, star
+from probewise.coordinates import Counts
+from probewise.design import Directions, star
 from probewise.errors import InvalidAlgorithm, InvalidGoal
 from probewise.estimate import Pooled
 from probewise.goals import Answer, BestItem, Goal
@@ -26,14 +27,15 @@ from probewise.threads import few
 
 _FLOOR = 2.0
 """Standard errors below which a lead is not believed by the design."""
-_STEP = 0.1
-"""Grid of the smallest gaps' logarithms, coarser for others: nearly equal gaps share a design, solved once."""
 _SEED = 20190621
 """Of the draws of a forecast: it is a pure function of the state."""
 
+State = Knowledge | Claimed
+"""What it knows, of the best item or of the claims of another answer."""
+
 
 @dataclass(frozen=True)
-class Sage(Algorithm[Knowledge]):
+class Sage(Algorithm[State]):
     """Rules out each item when bets that another is better have made 1/δ out of 1.
 
     Before each round, all that bets against "z' is the best" have made so far is put on the leader z, at odds that are
@@ -55,7 +57,7 @@ class Sage(Algorithm[Knowledge]):
     name: ClassVar[str] = "sage"
     summary: ClassVar[str] = "Pools all rounds, designs for the current leader, rules items out by bets on it."
     reference: ClassVar[str] = "docs/sage.md"
-    goals: ClassVar[tuple[type[Goal], ...]] = (BestItem,)
+    goals: ClassVar[tuple[type[Goal], ...]] = (Goal,)
     learns_sigma: ClassVar[bool] = True
     minds_stock: ClassVar[bool] = True
     takes_any_rounds: ClassVar[bool] = True
@@ -77,37 +79,42 @@ class Sage(Algorithm[Knowledge]):
         return True
 
     @few
-    def init(self, problem: Problem, goal: Goal) -> Knowledge:
-        """Nothing known, and 1 to bet against each item; a single item is the answer at once."""
-        prior, data, m = Prior.of(problem, self.tol), Measurements.empty(problem.n_probes), problem.n_items
+    def init(self, problem: Problem, goal: Goal) -> State:
+        """Nothing known, and 1 to bet against each item, or on each claim; a single item is the best at once."""
+        if not isinstance(goal, BestItem):
+            return Claimed.start(problem, goal, self.tol)
+        data, m = Measurements.empty(problem.n_probes), problem.n_items
+        prior = Prior.of(problem, None if m == 1 else goal.directions(problem), self.tol)
         return Knowledge(prior, data, Pooled(), np.arange(m), np.zeros(m), 0 if m == 1 else None)
 
     @few
-    def ask(self, problem: Problem, goal: Goal, state: Knowledge, rng: np.random.Generator) -> Counts:
+    def ask(self, problem: Problem, goal: Goal, state: State, rng: np.random.Generator) -> Counts:
         """A round by the design for what is least known, of a size that batches within the limits can make up."""
         room, replicates = np.maximum(problem.stock - state.data.count, 0), problem.outcome.replicates
         directions, size = self._directions(problem, goal, state), self._size(state.data.n, state.prior)
         counts = allocated(problem, directions, size, room, tol=self.tol, replicates=replicates, start=state.last)
         counts = self.limits.filled(counts, room)
-        check_stock(problem, state.alive, counts, room)
+        check_stock(problem, state.compared(problem, goal), counts, room)
         return counts
 
-    def tell(self, problem: Problem, goal: Goal, state: Knowledge, measurements: Measurements) -> Knowledge:
+    def tell(self, problem: Problem, goal: Goal, state: State, measurements: Measurements) -> State:
         """Add the evidence of a round, whoever planned it, and rule items out."""
         return state.plus(problem, goal, [measurements])
 
-    def tell_overlapping(
-        self, problem: Problem, goal: Goal, state: Knowledge, rounds: Sequence[Measurements]
-    ) -> Knowledge:
+    def tell_overlapping(self, problem: Problem, goal: Goal, state: State, rounds: Sequence[Measurements]) -> State:
         """Add the evidence of rounds that overlapped, and rule items out once all of it is there."""
         return state.plus(problem, goal, rounds)
 
-    def answer(self, problem: Problem, goal: Goal, state: Knowledge) -> Answer | None:
-        """The last item left, or a leader that no item left beats by more than epsilon."""
+    def answer(self, problem: Problem, goal: Goal, state: State) -> Answer | None:
+        """The last item left, or a leader that no item left beats by more than epsilon; else see ``Claimed``."""
+        if isinstance(state, Claimed):
+            return state.answer
         return None if state.winner is None else (state.winner,)
 
-    def standing(self, problem: Problem, goal: Goal, state: Knowledge) -> Standing:
+    def standing(self, problem: Problem, goal: Goal, state: State) -> Standing:
         """The items left, the leader, and how far its weakest bets are from ruling out, which grows like the total."""
+        if isinstance(state, Claimed):
+            return state.standing(problem, goal)
         remaining = np.sort(state.alive)
         if state.winner is not None or not state.collected:
             answer = self.answer(problem, goal, state)
@@ -116,10 +123,12 @@ class Sage(Algorithm[Knowledge]):
         return Standing(remaining, (int(state.alive[0]),), progress)
 
     @few
-    def forecast(self, problem: Problem, goal: Goal, state: Knowledge) -> Forecast | None:
+    def forecast(self, problem: Problem, goal: Goal, state: State) -> Forecast | None:
         """What is left, by playing the rounds to come; None before the first round, and while the noise is unclear."""
-        if state.winner is not None:
+        if self.answer(problem, goal, state) is not None:
             return Forecast(0, 0, 0, 0.0, 0)
+        if isinstance(state, Claimed):
+            return None
         sigma = problem.outcome.guess(state.pool.pure_error)
         if not state.collected or not math.isfinite(state.noise(problem, goal)):
             return None
@@ -134,13 +143,14 @@ class Sage(Algorithm[Knowledge]):
         """What it takes if the best item leads each other by ``gap``, all of them as hard to compare as the hardest."""
         if not 0 < gap + goal.epsilon < math.inf:
             raise InvalidGoal(f"a gap must be positive and finite, got {gap!r}; how much better is worth finding?")
-        if problem.n_items == 1:
+        rivals = min(goal.rivals(problem), problem.coordinates.rank)  # more of them are not unrelated
+        if rivals == 0:
             return Forecast(0, 0, 0, 0.0, 0)
-        weights, rho = plan(problem, pairs(problem.items), tol=self.tol)
-        prior, rng = Prior.of(problem, self.tol), np.random.default_rng(_SEED)
+        weights, rho = plan(problem, goal.directions(problem), tol=self.tol)
+        prior, rng = Prior.of(problem, goal.directions(problem), self.tol), np.random.default_rng(_SEED)
         sizes = rounds_to_come(0, lambda n: self._size(n, prior))
-        rivals = min(problem.n_items - 1, problem.coordinates.rank)  # more of them are not unrelated
-        hardest = even_race(problem.outcome, gap + goal.epsilon, prior.size / rho, enough(problem, goal), rivals)
+        account = enough(problem, goal) if isinstance(goal, BestItem) else needed(problem, goal)
+        hardest = even_race(problem.outcome, gap + goal.epsilon, prior.size / rho, account, rivals)
         done = hardest.rounds(math.sqrt(rho) * np.eye(rivals), sizes, 1.0, rng)
         return expected(done, sizes, float(problem.cost @ weights), self.limits.batches)
 
@@ -148,17 +158,14 @@ class Sage(Algorithm[Knowledge]):
         """Measurements of a round that begins after ``measured`` of them."""
         return self.limits.size(max(math.ceil((self.growth - 1.0) * measured), prior.size))
 
-    def _directions(self, problem: Problem, goal: Goal, state: Knowledge) -> Directions:
-        """All pairs at first; then the oracle's criterion: the leader against each rival, in units of its lead."""
+    def _directions(self, problem: Problem, goal: Goal, state: State) -> Directions:
+        """All that may matter; then the oracle's criterion: the leader against each rival, in units of its lead."""
+        if isinstance(state, Claimed):
+            return state.directions(problem, goal, _FLOOR)
         if not state.collected:
-            return pairs(problem.items)
+            return goal.directions(problem)
         lead, error = state.leads(problem, goal)
         gaps = coarse(np.maximum(lead, _FLOOR * error))
         order = np.argsort(state.alive[1:])  # one order of the same rivals, whoever is second
         rows = np.append(state.alive[0], state.alive[1:][order])
         return star(problem.items[rows], 0, np.append(1.0, gaps[order]))
-
-
-def coarse(gaps: Array) -> Array:
-    """(k,): gaps over the smallest, u = log gap on a grid of log(1 + u): far rivals hardly shape a design."""
-    return np.asarray(np.exp(np.expm1(_STEP * np.round(np.log1p(np.log(gaps / gaps.min())) / _STEP))))

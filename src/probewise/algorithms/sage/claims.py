@@ -1,0 +1,130 @@
+"""Claims: what Sage knows where the question is not for the best item: an account for all that an answer says."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probewise.algorithms.base import Standing
+from probewise.algorithms.sage.prior import Prior
+from probewise.coordinates import Array
+from probewise.design import Directions
+from probewise.design.criterion import Rows
+from probewise.design.farthest import square_norms
+from probewise.estimate import Pooled, Sums, least_squares
+from probewise.goals import Answer, Claims, Goal
+from probewise.measurements import Measurements
+from probewise.problem import Problem
+from probewise.threads import few
+
+
+@dataclass(frozen=True, eq=False)
+class Claimed:
+    """What all finished rounds say of the answer at the estimate.
+
+    The account of a claim y'θ + c ≥ 0 grows by bets that it is true and is fair if it is false by epsilon or more. A
+    wrong answer makes one of as few false claims as the goal names rivals: docs/sage.md, Theorem 2.
+    """
+
+    prior: Prior
+    """The unit in which precisions are counted, fixed before the first round."""
+    data: Measurements
+    """Measurements of all finished rounds."""
+    pool: Pooled
+    """The estimate of each round by itself."""
+    guess: Answer = ()
+    """The answer at the estimate; empty at first."""
+    wealth: Array | None = None
+    """(k,): log of what bets on each of its claims have made of 1; None at first."""
+    answer: Answer | None = None
+    """The answer, once all of its claims are beyond doubt."""
+    last: NDArray[np.bool_] | None = None
+    """(n,): which probes the last round measured."""
+
+    @classmethod
+    def start(cls, problem: Problem, goal: Goal, tol: float) -> Claimed:
+        """Before the first round; an answer that claims nothing is known already."""
+        data, answer = Measurements.empty(problem.n_probes), goal.answer(problem, np.zeros(problem.n_items))
+        if not goal.claims(problem, answer).against.size:
+            return cls(Prior.of(problem, None, tol), data, Pooled(), answer, np.zeros(0), answer)
+        return cls(Prior.of(problem, goal.directions(problem), tol), data, Pooled())
+
+    @few
+    def plus(self, problem: Problem, goal: Goal, rounds: Sequence[Measurements]) -> Claimed:
+        """With one more round, or several that overlapped."""
+        data, pool = self.data, self.pool
+        for measurements in rounds:
+            data = data + measurements
+            pool = pool.plus(least_squares(problem.probes, measurements, sigma=problem.sigma))
+        theta = least_squares(problem.probes, data, sigma=problem.sigma).theta
+        last = np.any([measurements.count > 0 for measurements in rounds], axis=0)
+        guess = goal.answer(problem, problem.items @ theta)
+        now = replace(self, data=data, pool=pool, guess=guess, last=last)
+        wealth = now._accounts(problem, goal)
+        return replace(now, wealth=wealth, answer=guess if bool((wealth >= needed(problem, goal)).all()) else None)
+
+    def _accounts(self, problem: Problem, goal: Goal) -> Array:
+        """(k,): by bets on all rounds; nothing is known of them while nothing bounds the noise."""
+        noise = problem.outcome.bound(self.pool.pure_error, goal.delta)
+        claims = goal.claims(problem, self.guess)
+        if not math.isfinite(noise):
+            return np.zeros(claims.against.size)
+        precision, total = self._margins(goal, claims)
+        made = problem.outcome.log_account(total, precision, self._unit(claims), noise)
+        return np.where(precision > 0, made, 0.0)
+
+    def _margins(self, goal: Goal, claims: Claims) -> Sums:
+        """What all rounds say of y'θ + c + epsilon."""
+        precision, total = self.pool.sums(claims.rows, claims.sizes)
+        return Sums(precision, total + (claims.offsets + goal.epsilon) * precision)
+
+    def _unit(self, claims: Claims) -> Array:
+        return 1.0 / square_norms(claims.rows @ self.prior.whitener)
+
+    def compared(self, problem: Problem, goal: Goal) -> Claims:
+        """What must be known: the claims of the answer at the estimate, or at first of any answer."""
+        return goal.claims(problem, self.guess if self.pool.fits else goal.answer(problem, np.zeros(problem.n_items)))
+
+    def directions(self, problem: Problem, goal: Goal, floor: float) -> Directions:
+        """All that may matter at first; then each claim in units of its margin, or of ``floor`` standard errors."""
+        if not self.pool.fits:
+            return goal.directions(problem)
+        claims = goal.claims(problem, self.guess)
+        noise = problem.outcome.bound(self.pool.pure_error, goal.delta)
+        precision, total = self._margins(goal, claims)
+        known = np.where(precision > 0, precision, self._unit(claims))
+        margin, error = total / known / (noise if math.isfinite(noise) else 1.0), 1.0 / np.sqrt(known)
+        gaps = coarse(np.maximum(margin, floor * error))
+        return Rows(claims.rows / gaps[:, None], claims.against, (claims.above, claims.below), gaps)
+
+    def standing(self, problem: Problem, goal: Goal) -> Standing:
+        """Items of the answer, and those of which it is not yet sure that they are none."""
+        if self.answer is not None and self.wealth is not None:
+            kept = self._accounts(problem, goal.strict()) < needed(problem, goal)
+            claims = goal.claims(problem, self.answer)
+            return Standing(np.union1d(np.array(self.answer, dtype=np.int64), claims.against[kept]), self.answer, 1.0)
+        if self.wealth is None:
+            return Standing(np.arange(problem.n_items), (), 0.0)
+        enough, claims = needed(problem, goal), goal.claims(problem, self.guess)
+        open_ = claims.against[~(self.wealth >= enough)]
+        left = np.union1d(np.array(self.guess, dtype=np.int64), open_)
+        progress = float(np.clip(np.nan_to_num(self.wealth.min(initial=enough)) / enough, 0.0, 0.999))
+        return Standing(left.astype(np.int64), self.guess, progress)
+
+
+def needed(problem: Problem, goal: Goal) -> float:
+    """log of rivals/δ, of what is left of δ once the noise has had its part: an account that settles a claim."""
+    return math.log(max(goal.rivals(problem), 1) / problem.outcome.left(goal.delta))
+
+
+_STEP = 0.1
+"""Grid of the smallest gaps' logarithms, coarser for others: nearly equal gaps share a design, solved once."""
+
+
+def coarse(gaps: Array) -> Array:
+    """(k,): gaps over the smallest, u = log gap on a grid of log(1 + u): far rivals hardly shape a design."""
+    return np.asarray(np.exp(np.expm1(_STEP * np.round(np.log1p(np.log(gaps / gaps.min())) / _STEP))))

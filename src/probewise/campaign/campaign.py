@@ -10,10 +10,9 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from probewise.algorithms import Algorithm, Sage
 from probewise.campaign.exchange import entry
+from probewise.campaign.exchange.asked import asked
 from probewise.campaign.exchange.rows import Rows, all_rows, no_rows, open_rows, own_columns
 from probewise.campaign.exchange.told import Proposal, Told, recorded, unplanned
 from probewise.campaign.findings.appraisal import appraised, scrutinised
@@ -27,7 +26,7 @@ from probewise.campaign.journal.records import Record
 from probewise.campaign.journal.storage import Storage
 from probewise.campaign.state.charter import Charter, limits
 from probewise.campaign.state.ledger import Ledger, declaration, stocked
-from probewise.campaign.state.plan import MAX_ROUND, Plan, check_size, largest
+from probewise.campaign.state.plan import MAX_ROUND, largest
 from probewise.campaign.state.replay import Trail, replay
 from probewise.campaign.state.sheet import OPEN, VOIDED, Place, row_id
 from probewise.cells import visible
@@ -156,7 +155,7 @@ class Campaign:
         day, most = entry.day(due), largest(max_round)
         self._read()
         self._settle()
-        self._write(lambda ledger: self._round(ledger, day, most))
+        self._write(lambda ledger: asked(ledger, self._replayed(ledger), day, most))
         ledger, charter = self._ledger, self._ledger.charter
         sheet = ledger.waiting
         if sheet is None:
@@ -327,22 +326,6 @@ class Campaign:
                 self._take([record])
                 return True
         raise StorageConflict(f"{self._store.name} was changed by others {_TRIES} times in a row; try again.")
-
-    def _round(self, ledger: Ledger, due: str | None, most: int) -> Proposal:
-        """The next round, unless one is waiting or the search is over."""
-        trail = self._replayed(ledger)
-        if ledger.waiting is not None or trail.answer is not None:
-            return None
-        charter, number, limits = ledger.charter, len(ledger.sheets) + 1, ledger.charter.algorithm.limits
-        whole, came = None if trail.open is None else trail.open.first.whole, trail.came.count
-        asked: dict[str, Any] = {"round": number, "begins": whole is None, "due": due}
-        if whole is None:
-            whole = charter.algorithm.ask(ledger.problem, trail.goal, trail.state, charter.stream(number))
-            if limits.split:
-                asked["whole"] = {"probes": np.flatnonzero(whole).tolist(), "counts": whole[whole > 0].tolist()}
-        counts = limits.batch(came + ledger.wanted(whole, came), came)
-        check_size(counts, most, charter)
-        return "asked", asked | Plan.of(counts, charter.seed, number).to_json()
 
     def _settle(self) -> Ledger:
         """Declare the answer that the records lead to, or withdraw one to which they no longer lead."""

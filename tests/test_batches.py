@@ -251,11 +251,11 @@ def test_items_that_no_stock_can_tell_apart_are_named(batch):
         np.eye(3), stock=[30, None, None], probe_names=["red", "green", "blue"], item_names=["a", "b", "c"]
     )
     environment = LinearEnvironment(problem, np.array([0.0, 0.01, -9.0]), seed=0)
-    message = r"too little is left of probes 'red' to compare items '[ab]' with '[ab]'; add to their stock"
+    message = r"too little is left of probes 'red' to decide about items '[ab]'; add to their stock"
     with pytest.raises(pw.OutOfStock, match=message):
         pw.identify(problem, measure=environment.measure, algorithm=pw.Sage(max_batch=batch))
     nothing = dataclasses.replace(problem, stock=[0, 0, 0])
-    with pytest.raises(pw.OutOfStock, match="'red', 'green', 'blue' to compare items 'b', 'c' with 'a'"):
+    with pytest.raises(pw.OutOfStock, match="'red', 'green', 'blue' to decide about items 'b', 'c'"):
         pw.identify(nothing, measure=environment.measure)
 
 

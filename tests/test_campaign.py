@@ -6,6 +6,7 @@ import json
 import math
 import subprocess
 import sys
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -895,3 +896,29 @@ def test_kill_while_writing() -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("20 kills") == 2
+
+
+def test_a_campaign_of_rage_in_batches_reports_its_survivors(tmp_path: Path) -> None:
+    """Rounds of any algorithm are given out in batches, and who is ruled out is said."""
+    path = tmp_path / "rage.campaign"
+    problem = pw.Problem(np.eye(4), sigma=0.4, item_names=["A", "B", "C", "D"])
+    algorithm = pw.Batched(pw.Rage("tight"), max_batch=6, max_replicates=2)
+    campaign = pw.Campaign.create(path, problem, pw.BestItem(0.1), algorithm, seed=0)
+    rng, left = np.random.default_rng(0), []
+    while len(rows := campaign.ask()):
+        assert len(rows) <= 6
+        assert max(Counter(rows["probe"]).values()) <= 2
+        values = [{"0": 1.0, "1": 0.7, "2": -1.0, "3": -2.0}[probe] + 0.4 * rng.normal() for probe in rows["probe"]]
+        campaign.tell(rows.filled(values))
+        status = campaign.status()
+        left.append(len(status.remaining))
+        out = [item for item in status.items if item.state == "eliminated"]
+        assert len(out) == 4 - left[-1]
+    assert campaign.status().item == "A"
+    assert left[0] == 4
+    assert 1 < min(left[:-1]) < 4, "some items are ruled out before the end"
+    again = pw.Campaign.open(path)
+    assert again.algorithm == algorithm
+    assert again.status() == campaign.status()
+    campaign.report(tmp_path / "rage.html")
+    assert "A is the best item, with confidence 90 %" in (tmp_path / "rage.html").read_text("utf-8")

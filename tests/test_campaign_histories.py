@@ -34,6 +34,7 @@ HISTORIES = {
     ("memory", "batches"): 400,
     ("memory", "uniform"): 400,
     ("memory", "rage"): 100,
+    ("memory", "rage in batches"): 100,
     ("jsonl", "batches"): 100,
     ("sqlite", "sage"): 40,
 }
@@ -47,6 +48,7 @@ ALGORITHMS: dict[str, Any] = {
     "batches": pw.Sage(max_batch=3, growth=1.5),
     "uniform": pw.Uniform(),
     "rage": pw.Rage("tight"),
+    "rage in batches": pw.Batched(pw.Rage("tight"), max_batch=4, max_replicates=3),
 }
 values = st.integers(-8, 8).map(lambda quarter: quarter / 4)
 reasons = st.sampled_from(["spilled", "typing error"])
@@ -218,6 +220,8 @@ class Histories(RuleBasedStateMachine):
         for rounds in self.steps():
             if rounds is None or algorithm.answer(self.problem, goal, state) is not None:
                 break  # the round that is open, and all after it, are not told
+            if not algorithm.takes_any_rounds:  # it has no others, and hears of all rows of its round at once
+                rounds = [[row for rows in rounds for row in rows]]
             told = [self.measured(rows) for rows in rounds if rows]
             if told:
                 state = algorithm.tell_overlapping(self.problem, goal, state, told)

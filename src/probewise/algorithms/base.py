@@ -43,14 +43,14 @@ class Forecast:
 
     measurements: int
     """Measurements to come: as likely more as fewer."""
-    low: int
-    """As many or more with probability 90 %."""
-    high: int
+    low: int | None
+    """As many or more with probability 90 %; None where the number is rough."""
+    high: int | None
     """As many or fewer with probability 90 %: from low to high is an interval of 80 %."""
     cost: float
     """Cost of ``measurements``."""
-    rounds: int
-    """Rounds, or batches, that they take."""
+    rounds: int | None
+    """Rounds, or batches, that they take; None where the number is rough."""
 
 
 class Algorithm(abc.ABC, Generic[S]):

@@ -20,7 +20,6 @@ from probewise.numerals import plural
 
 if TYPE_CHECKING:
     from probewise.campaign import Campaign, Storage
-    from probewise.campaign.findings.prospect import Prospect
 
 TABLES = frozenset({".csv", ".tsv", ".txt", ".xlsx", ".xls", ".ods", ".parquet", ".pq", ".html", ".json"})
 """Endings that promise something else than a campaign."""
@@ -162,7 +161,7 @@ def _free(path: str) -> Storage:
     return storage_at(path)
 
 
-def _json(campaign: Campaign, expected: tuple[Prospect, ...], odd: list[str]) -> dict[str, Any]:
+def _json(campaign: Campaign, expected: dict[float, pw.Forecast], odd: list[str]) -> dict[str, Any]:
     problem = campaign.problem
     return {
         "probes": problem.n_probes,
@@ -176,7 +175,7 @@ def _json(campaign: Campaign, expected: tuple[Prospect, ...], odd: list[str]) ->
         "algorithm": campaign.algorithm.name,
         "seed": campaign.ledger.charter.seed,
         "amendments": campaign.ledger.charter.amendments,
-        "forecasts": [vars(row) for row in expected],
+        "forecasts": [{"gap": gap} | vars(row) for gap, row in expected.items()],
         "remarks": odd,
     }
 
@@ -201,7 +200,7 @@ def _check_gaps(gaps: tuple[float, ...], goal: pw.Goal) -> None:
 
 
 def _report(
-    problem: pw.Problem, goal: pw.Goal, algorithm: pw.Algorithm[Any], expected: tuple[Prospect, ...], odd: list[str]
+    problem: pw.Problem, goal: pw.Goal, algorithm: pw.Algorithm[Any], expected: dict[float, pw.Forecast], odd: list[str]
 ) -> None:
     compared = f"{plural(problem.n_items, 'item')} by {problem.n_probes:,} probes"
     output.title(f"{compared}, with confidence {100 * (1 - goal.delta):.4g} %")
@@ -219,18 +218,18 @@ def _report(
         _forecast(problem, goal, expected)
 
 
-def _forecast(problem: pw.Problem, goal: pw.Goal, expected: tuple[Prospect, ...]) -> None:
+def _forecast(problem: pw.Problem, goal: pw.Goal, expected: dict[float, pw.Forecast]) -> None:
     unit = "" if problem.outcome.known else " in units of the noise"
     output.say(
         f"What it may take if items differ by a gap{unit} wherever it matters, and all comparisons are as hard as the "
         "hardest:"
     )
     costly = bool((problem.cost != 1.0).any())
-    rough = any(row.low is None for row in expected)
+    rough = any(row.low is None for row in expected.values())
     header = ["gap", "measurements"] + ["80 % interval", "rounds"] * (not rough) + ["cost"] * costly
     rows = []
-    for row in expected:
-        cells = [f"{row.gap:g}", output.number(row.measurements)]
+    for gap, row in expected.items():
+        cells = [f"{gap:g}", output.number(row.measurements)]
         if row.low is not None and row.high is not None:
             cells += [f"{output.number(row.low)} to {output.number(row.high)}", str(row.rounds)]
         rows.append(cells + [output.number(round(row.cost))] * costly)

@@ -153,7 +153,8 @@ def _run(algorithm: Algorithm[Any], problem: Problem, theta: Array) -> Result:
 
 
 def _check_forecast(ahead: Forecast) -> None:
-    ordered = 0 <= ahead.low <= ahead.measurements <= ahead.high and ahead.cost >= 0 and ahead.rounds >= 0
+    low, high = ahead.measurements if ahead.low is None else ahead.low, ahead.high or ahead.measurements
+    ordered = 0 <= low <= ahead.measurements <= high and ahead.cost >= 0 and (ahead.rounds or 0) >= 0
     _expect(ordered, f"a forecast must have its numbers in order, got {ahead}")
 
 

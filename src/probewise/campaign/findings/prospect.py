@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from probewise.algorithms import Algorithm
+from probewise.algorithms import Algorithm, Forecast
 from probewise.algorithms.planning import plan
 from probewise.design import remembering
 from probewise.goals import Goal
@@ -22,43 +21,24 @@ _SPREAD = 1e6
 """Ratio of the sizes of two features above which their units are worth a look."""
 
 
-@dataclass(frozen=True)
-class Prospect:
-    """What it takes to find an item that is better than each other by ``gap``."""
-
-    gap: float
-    """In units of outcomes or, if the noise is unknown, of the noise."""
-    measurements: int
-    """As likely more as fewer."""
-    low: int | None
-    """From low to high is an interval of 80 %; None where the number is rough."""
-    high: int | None
-    """Its upper end."""
-    cost: float
-    """Of the measurements."""
-    rounds: int | None
-    """Rounds, or batches, that they take."""
-
-
 def prospects(
     problem: Problem, goal: Goal, algorithm: Algorithm[Any], gaps: Sequence[float] = ()
-) -> tuple[Prospect, ...]:
-    """What a campaign will take if all items are hard to tell apart; without ``gaps``, for a few round ones."""
+) -> dict[float, Forecast]:
+    """What a campaign will take, by how far items are apart where it matters, if all are as hard as the hardest.
+
+    Gaps are in units of outcomes or, if the scale of the noise is unknown, of the noise; a few round ones by default.
+    """
     if problem.n_items == 1:
-        return ()
+        return {}
     with remembering():
         weights, rho = plan(problem, goal.directions(problem), tol=_TOL)
         gaps = gaps or _round_gaps(problem, goal, rho)
         if algorithm.forecasts:
-            found = [algorithm.forecast_for_gap(problem, goal, gap) for gap in gaps]
-            return tuple(
-                Prospect(gap, f.measurements, f.low, f.high, f.cost, f.rounds)
-                for gap, f in zip(gaps, found, strict=True)
-            )
+            return {gap: algorithm.forecast_for_gap(problem, goal, gap) for gap in gaps}
     # 2·log(1/δ)·ρ/gap² measurements tell two items apart that are a gap apart
     counts = [math.ceil(2.0 * math.log(1.0 / goal.delta) * rho / (gap + goal.epsilon) ** 2) for gap in gaps]
     price = float(problem.cost @ weights)
-    return tuple(Prospect(gap, n, None, None, n * price, None) for gap, n in zip(gaps, counts, strict=True))
+    return {gap: Forecast(n, None, None, n * price, None) for gap, n in zip(gaps, counts, strict=True)}
 
 
 def _round_gaps(problem: Problem, goal: Goal, rho: float) -> list[float]:

@@ -11,6 +11,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -176,14 +178,91 @@ def test_a_writer_locks_the_file_that_is_there_now(tmp_path: Path, monkeypatch: 
     assert notes(path) == ["one"]
 
 
-def test_a_reader_does_not_see_what_is_not_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_reader_waits_until_the_disk_has_a_record_or_it_is_taken_off(
+    fails: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "a.jsonl"
-    campaign, seen = create(path), []
-    real = os.fsync
-    monkeypatch.setattr(os, "fsync", lambda file: (seen.append(notes(path)), real(file)))
-    campaign.note("new")
-    assert seen == [[]]
-    assert notes(path) == ["new"]
+    campaign, real = create(path), os.fsync
+    with ThreadPoolExecutor(1) as pool:
+        readers = []
+
+        def fsync(file: int) -> None:
+            monkeypatch.undo()
+            readers.append(pool.submit(notes, path))
+            with pytest.raises(TimeoutError):
+                readers[0].result(0.2)
+            if fails:
+                raise OSError(errno.EIO, "broken")
+            real(file)
+
+        monkeypatch.setattr(os, "fsync", fsync)
+        with pytest.raises(pw.StorageUnavailable, match="broken") if fails else nullcontext():
+            campaign.note("new")
+        assert readers[0].result(10) == ([] if fails else ["new"])
+
+
+def died(path: Path) -> None:
+    """What a writer leaves that was killed before the line feed."""
+    path.write_bytes(path.read_bytes().removesuffix(b"\n"))
+
+
+def test_the_record_of_a_writer_that_died_stays_while_another_one_thinks(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    create(path).note("last")
+    died(path)
+    campaign = pw.Campaign.open(path)
+    assert len(campaign.records) == 2
+    with Lines(path).writing():
+        assert len(campaign.records) == len(Lines(path).read()) == 2
+
+
+def test_the_record_of_a_writer_that_died_stays_while_another_one_begins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.jsonl"
+    create(path).note("last")
+    died(path)
+    campaign = pw.Campaign.open(path)
+    with ThreadPoolExecutor(1) as pool, Lines(path)._locked(new=False) as file:
+        reader = pool.submit(lambda: [record.kind for record in campaign.records])
+        with pytest.raises(TimeoutError):
+            reader.result(0.2)
+        record = Lines(path, held=file).read()[-1]
+        Lines(path, held=file)._extend(file, record.encode(), 2)
+        os.ftruncate(file, os.fstat(file).st_size - 1)  # a third record, under way
+        assert reader.result(10) == ["created", "note"]
+    died(path)
+    monkeypatch.setattr(lines, "PATIENCE", 0.1)
+    with (
+        Lines(path)._locked(new=False),
+        pytest.raises(pw.StorageUnavailable, match=r"a.jsonl has been locked for 0.1 s; try again"),
+    ):
+        Lines(path).read()
+
+
+def test_a_reader_does_not_wait_for_what_can_be_no_record(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    create(path)
+    path.write_bytes(path.read_bytes() + b'{"seq":2,"kind":"no')
+    with Lines(path)._locked(new=False):
+        assert len(Lines(path).read()) == 1
+
+
+def test_no_reader_takes_half_of_one_end_and_half_of_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, real, looks = tmp_path / "a.jsonl", Path.read_bytes, []
+    create(path)
+    whole = path.read_bytes()
+    torn = b'{"seq":2,"kind":"no'
+    pw.Campaign.open(path).note("after the torn end was put aside, while somebody read")
+
+    def slowly(own: Path) -> bytes:
+        looks.append(own)
+        data = real(own)
+        return whole + torn + data[len(whole + torn) :] if len(looks) == 1 else data
+
+    monkeypatch.setattr(Path, "read_bytes", slowly)
+    assert notes(path) == ["after the torn end was put aside, while somebody read"]
 
 
 # What is cut.
@@ -398,8 +477,12 @@ def test_an_export_takes_one_write_however_many_records(tmp_path: Path, monkeypa
         record.line for record in campaign.records
     ]
     assert [own.name for own in tmp_path.iterdir()] == ["copy.jsonl"]
-    with pytest.raises(pw.InvalidCampaign, match=r"holds a campaign already; choose another name for the copy"):
-        campaign.export(tmp_path / "copy.jsonl")
+    for _ in range(2):
+        with pytest.raises(pw.InvalidCampaign, match=r"holds a campaign already; choose another name for the copy"):
+            campaign.export(tmp_path / "copy.jsonl")
+        create(tmp_path / "other.jsonl")
+        died(tmp_path / "other.jsonl")
+        (tmp_path / "other.jsonl").replace(tmp_path / "copy.jsonl")  # one record, without its line feed
     with pytest.raises(pw.InvalidCampaign, match="there is no folder"):
         campaign.export(tmp_path / "lost" / "copy.jsonl")
 

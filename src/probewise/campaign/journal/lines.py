@@ -32,8 +32,10 @@ class Lines(Storage):
     """A line that names the schema, then one line per record.
 
     A writer holds a lock on the file. It writes the record, waits until the disk has it, and writes the line feed last:
-    readers, who need no lock, see it only then. What goes wrong before is taken off again. Without its line feed a
-    record still counts once no writer is at work: no part of a JSON object is one. Any other end is reported.
+    readers see it only then. What goes wrong before is taken off again. Without its line feed a record, of a writer
+    that died, counts if no writer is at work, and the next one ends it first: no part of a JSON object is one. So a
+    reader needs no lock, but waits where the last record lacks its line feed and a writer is at work: nothing else
+    tells whether that one may still take it off. Any other end is reported.
     """
 
     path: Path
@@ -88,7 +90,7 @@ class Lines(Storage):
         try:
             with _draft(self.path, lines) as draft, self._locked(new=True) as file:
                 data = _all(file)
-                if self._schema(data) and _whole(data).count(b"\n") > 1:
+                if self._schema(data) and _records(_whole(data)):
                     raise InvalidCampaign(f"{self.path} holds a campaign already; choose another name for the copy.")
                 draft.replace(self.path)
                 _keep_name(self.path)
@@ -106,34 +108,54 @@ class Lines(Storage):
                 if self._schema(_first(self.path)) != SCHEMA:
                     self._migrate()
                 file = stack.enter_context(self._locked(new=False))
+                self._settled(file)  # the lock may be held for long, and readers pass
             except OSError as error:
                 raise self._unavailable(error, "written") from None
             yield replace(self, held=file)
 
     def _bytes(self) -> bytes:
-        """The file; what a writer is about to add is not in it."""
+        """The file up to a last line without its end, with that one if it stays."""
         if self.held is not None:
             return _all(self.held)
-        data = self.path.read_bytes()
-        if not data or data.endswith(b"\n"):
-            return data
-        file = os.open(self.path, os.O_RDONLY | _BINARY)
-        try:
-            return _all(file) if _taken(file, shared=True) else _ended(data)
-        finally:
-            _let_go(file)
+        until, known = time.monotonic() + PATIENCE, -1
+        while time.monotonic() <= until:
+            data = _steady(self.path)
+            ended = _ended(data)
+            if len(ended) == len(data):
+                return data
+            file = os.open(self.path, os.O_RDONLY | _BINARY)
+            try:
+                if _taken(file, shared=True):
+                    return _all(file)
+            finally:
+                _let_go(file)
+            if len(_whole(data)) == len(ended) or len(ended) > known >= 0:  # no record, or a later one than at first
+                return ended
+            known = len(ended)
+            time.sleep(0.005)
+        raise self._busy()
 
-    def _extend(self, file: int, text: bytes, after: int) -> None:
-        """The text as one more line, if the file has that many."""
+    def _settled(self, file: int) -> bytes:
+        """The file after ending its last record, if only its line feed is missing."""
         data = _all(file)
         self._schema(data)
         whole = _whole(data)
+        if not whole or whole.endswith(b"\n"):
+            return data
+        os.ftruncate(file, len(whole))
+        _write(file, b"\n", len(whole))
+        return whole + b"\n"
+
+    def _extend(self, file: int, text: bytes, after: int) -> None:
+        """The text as one more line, if the file has that many."""
+        data = self._settled(file)
+        whole = _ended(data)
         if (found := len(_records(whole))) != after:
             raise conflict(self.name, after, found)
         if len(data) > len(whole):
             self._put_aside(data[len(whole) :].strip(b"\0") if whole else b"")
             os.ftruncate(file, len(whole))
-        start = b"" if whole.endswith(b"\n") else b"\n" if whole else _header()
+        start = b"" if whole else _header()
         end = len(whole) + len(start) + len(text)
         try:
             _write(file, start + text, len(whole))
@@ -214,8 +236,11 @@ class Lines(Storage):
             finally:
                 _let_go(file)
             if time.monotonic() > until:
-                raise StorageUnavailable(f"{self.path} has been locked for {PATIENCE} s; try again.")
+                raise self._busy()
             time.sleep(0.005)
+
+    def _busy(self) -> StorageUnavailable:
+        return StorageUnavailable(f"{self.path} has been locked for {PATIENCE} s; try again.")
 
     def _unavailable(self, error: OSError, done: str) -> StorageUnavailable:
         if isinstance(error, StorageUnavailable):
@@ -271,6 +296,14 @@ def _all(file: int) -> bytes:
     with os.fdopen(file, "rb", buffering=0, closefd=False) as content:
         content.seek(0)
         return content.readall()
+
+
+def _steady(path: Path) -> bytes:
+    """The same without a lock, no part of it older than another: a writer may meanwhile put another end to it."""
+    data = path.read_bytes()
+    while not (again := path.read_bytes()).startswith(data):
+        data = again
+    return data
 
 
 def _write(file: int, data: bytes, at: int) -> None:

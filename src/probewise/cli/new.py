@@ -205,7 +205,7 @@ def _report(
     compared = f"{plural(problem.n_items, 'item')} by {problem.n_probes:,} probes"
     output.title(f"{compared}, with confidence {100 * (1 - goal.delta):.4g} %")
     print_roles(problem)
-    facts = []
+    facts = [("question", "", goal.question)]
     if problem.outcome.known:
         low, high = problem.sigma.min(), problem.sigma.max()
         facts.append(("noise", "", output.number(low) + ("" if low == high else f" to {output.number(high)}")))

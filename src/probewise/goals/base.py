@@ -70,6 +70,8 @@ class Goal(abc.ABC):
     """The field that stands behind the name on the command line, as 3 in top:3."""
     found: ClassVar[str] = "found"
     """What an item of the answer is called in tables, in one word."""
+    ranks: ClassVar[bool] = False
+    """Whether the answer is the first of a ranking, so that its lead over the next one is what decides."""
     delta: float
     """Largest probability of a wrong answer, strictly between 0 and 1."""
     epsilon: float
@@ -79,6 +81,11 @@ class Goal(abc.ABC):
     @abc.abstractmethod
     def predicate(self) -> str:
         """What is said of each item of the answer, as in "A is …" and "A may be …"."""
+
+    @property
+    def question(self) -> str:
+        """What is asked, in words."""
+        return f"Which items are {self.predicate}?"
 
     @abc.abstractmethod
     def check(self, problem: Problem) -> None:

@@ -28,6 +28,7 @@ class BestItem(Goal):
     name: ClassVar[str] = "best"
     summary: ClassVar[str] = "The item with the largest value."
     found: ClassVar[str] = "best"
+    ranks: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_risk(self)
@@ -36,6 +37,11 @@ class BestItem(Goal):
     def predicate(self) -> str:
         """The best."""
         return "the best"
+
+    @property
+    def question(self) -> str:
+        """For one item."""
+        return "Which item is the best?"
 
     def check(self, problem: Problem) -> None:
         """All items can be compared with each other."""

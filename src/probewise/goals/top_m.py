@@ -43,6 +43,11 @@ class TopM(Goal):
         """Among the top m."""
         return f"among the top {self.m}"
 
+    @property
+    def question(self) -> str:
+        """For m of them."""
+        return f"Which {self.m} items are the best?"
+
     def check(self, problem: Problem) -> None:
         """There are more than m items, and they can be compared with each other."""
         if problem.n_items <= self.m:

@@ -145,7 +145,7 @@ def numbers(
     order = sorted(range(len(items)), key=lambda i: (i != leader, math.isnan(gaps.value[i]), gaps.value[i]))
     rival = _rival(items, order, leader, guess)
     risk = goal.delta if risk is None else risk
-    reason = "" if leader is None else _reason(items, items[leader].name, rival, len(guess))
+    reason = "" if leader is None else _reason(items, items[leader].name, rival if goal.ranks else None, len(guess))
     found = _sentence(problem, goal, items, leader, guess, rival, None if answer is None else risk)
     return Numbers(tuple(items), tuple(order), leader, guess, rival, answer is not None, reason, found)
 
@@ -344,7 +344,7 @@ def _sentence(
     if leader is None:
         return f"Nothing has been measured yet; {problem.n_items:,} items are to be compared."
     names = [items[i].name for i in guess]
-    reason = _reason(items, "it" if len(guess) == 1 else items[leader].name, rival, len(guess))
+    reason = _reason(items, "it", rival if goal.ranks else None, len(guess))
     if risk is None:
         return f"{listed(names or [items[leader].name])} lead{'s' * (len(guess) <= 1)}: {reason}"
     exact = not any(item.state == "tied" for item in items)

@@ -35,7 +35,7 @@ def evidence(view: View) -> Html:
     total, panels = np.cumsum([round.n for round in view.appraisal.batches]).tolist(), []
     problem, now = view.charter.problem, view.numbers
     labels = list(accumulate(view.labels, max))  # a round of the laboratory's own may have waited for a later one
-    if now.leader is not None and now.rival is not None:
+    if now.leader is not None and now.rival is not None and view.charter.goal.ranks:
         pair = (now.leader, now.rival)
         rounds = view.appraisal.rounds
         values, widths = lead_by_round(problem, view.trail.goal, rounds.pool, pair)

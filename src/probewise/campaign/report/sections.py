@@ -26,6 +26,8 @@ TOP, BOTTOM = 20, 5
 """Items that are shown of a long ranking."""
 COLUMNS = 8
 """Columns of the leader up to which they are shown."""
+FEW = 5
+"""Items of the answer up to which it is said what they are."""
 PRINTED = 200
 """Folded rows up to which they are printed."""
 
@@ -61,7 +63,7 @@ def decision(view: View) -> Html:
             tag("p", _verdict(view), class_="over"),
             tag("h1", headline(view)),
             paragraphs(view.numbers.reason, class_="lead"),
-            paragraphs(missing(view), _features(view), class_="soft"),
+            paragraphs(missing(view), *(_features(view, item) for item in view.numbers.guess[:FEW]), class_="soft"),
             tag("dl", *_tiles(view), class_="tiles"),
             tag("ul", *alerts, class_="alerts") if alerts else None,
         ]
@@ -94,14 +96,11 @@ def missing(view: View) -> str:
     )
 
 
-def _features(view: View) -> str:
-    """What the leader is."""
-    if view.numbers.leader is None:
-        return ""
-    cells = [(name, column[view.numbers.leader]) for name, column in view.charter.item_columns.items()]
+def _features(view: View, item: int) -> str:
+    """What an item is."""
+    cells = [(name, column[item]) for name, column in view.charter.item_columns.items()]
     known = [f"{name} {number(cell) if isinstance(cell, float) else cell}" for name, cell in cells if cell is not None]
-    name = view.numbers.items[view.numbers.leader].name
-    return f"{name}: {' · '.join(known)}" if 0 < len(known) <= COLUMNS else ""
+    return f"{view.numbers.items[item].name}: {' · '.join(known)}" if 0 < len(known) <= COLUMNS else ""
 
 
 def _tiles(view: View) -> list[Html]:

@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import openpyxl
 import pytest
 from click.testing import CliRunner
@@ -356,3 +357,24 @@ def test_a_forged_model_is_a_sentence(tmp_path: Path, change: Any, match: str) -
             Charter.from_json(forged)
     else:
         assert match in wrong
+
+
+# --- the wrong winner ----------------------------------------------------------------------------------------------
+
+
+def test_a_factor_with_decimal_commas_does_not_vanish(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words and decimal commas were once dropped without a word, and a wrong item was declared with confidence 95 %."""
+    monkeypatch.chdir(tmp_path)
+    levels = [(ligand, dose, heat) for ligand in ("L1", "L2") for dose in (0.5, 1.5) for heat in (60, 80)]
+    value = {row: 10 * (row[0] == "L2") + 20 * row[1] - 0.1 * row[2] for row in levels}
+    header = "id;ligand;dose;heat\n"
+    lines = [f"p{at};{a};{b:.2f};{c}\n".replace(".", ",") for at, (a, b, c) in enumerate(levels)]
+    Path("probes.csv").write_text(header + "".join(lines))
+    Path("items.csv").write_text(header + "weak;L1;0,60;80\nstrong;L2;1,40;60\n")
+    run(shlex.split("new lab.campaign --probes probes.csv --items items.csv --sigma 0.5 --seed 1"))
+    search = pw.Campaign.open("lab.campaign")
+    outcomes = {f"p{at}": value[row] for at, row in enumerate(levels)}
+    rng = np.random.default_rng(0)
+    while len(rows := search.ask()):
+        search.tell(rows.filled([outcomes[name] + 0.5 * rng.normal() for name in rows["probe"]]))
+    assert search.status().item == "strong"

@@ -142,7 +142,9 @@ class Table:
     def texts(self, name: str) -> list[str]:
         """One column as the cells of a file, missing ones empty."""
         cells = self.column(name)
-        return cells if isinstance(cells, list) else [as_text(cell) for cell in cells.tolist()]
+        if isinstance(cells, list):
+            return cells
+        return [cell if type(cell) is str else as_text(cell) for cell in cells.tolist()]
 
     def plain(self) -> Table:
         """The same table with numbers spelled plainly, 0.5 for 0,5, in columns that hold nothing but numbers."""

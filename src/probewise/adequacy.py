@@ -23,7 +23,7 @@ from probewise.measurements import Measurements, SumOfSquares, per_probe
 from probewise.problem import Problem
 
 Verdict = Literal["adequate", "unchecked", "doubtful", "inadequate"]
-"""From good to bad; only the last one forbids a certificate."""
+"""Verdicts, from good to bad; only the last one forbids a certificate."""
 VERDICTS: tuple[Verdict, ...] = ("adequate", "unchecked", "doubtful", "inadequate")
 
 ALARM = 0.01
@@ -49,18 +49,18 @@ class Check:
     name: str
     """"noise", "drift" or "fit"."""
     question: str
-    """What is asked."""
+    """The question that the check asks."""
     verdict: Verdict
     found: str
     """One sentence: the answer and its evidence."""
     advice: str = ""
-    """What to do about it, if anything."""
+    """What to do; empty if nothing needs doing."""
     squares: SumOfSquares = NONE
-    """In units of σ²: a mean square near 1 is what noise alone gives."""
+    """The sum of squares in units of σ²: noise alone gives a mean square near 1."""
     ratio: float = math.nan
     """Mean square over that of the noise: F, or that over σ² itself without replicates."""
     p_value: float = math.nan
-    """Of the textbook F or χ² test, as if the data had been looked at once."""
+    """The p-value of the textbook F or χ² test, which assumes that the data are looked at only once."""
     log_evidence: float = -math.inf
     """Log of the evidence, which ever exceeds 1/α with probability at most α if all is as assumed."""
 
@@ -96,7 +96,7 @@ class Adequacy:
 
     @property
     def checks(self) -> tuple[Check, Check, Check]:
-        """From the inner to the outer one."""
+        """The three checks: noise, drift, fit."""
         return self.noise, self.drift, self.fit
 
     @property
@@ -350,7 +350,7 @@ class _Risk:
     nearest: int | None
     """The rival with the smallest lead in units of what the misfit could change; None without any."""
     lead: float
-    """Over that rival, plus epsilon."""
+    """The lead over that rival, plus epsilon."""
     change: float
     """Standard deviation of what the misfit adds to that lead."""
 

@@ -39,7 +39,7 @@ class Evidence:
     logdet: float = 0.0
     """log det(V + ηI)/det(ηI) for an estimate with penalty η; V in units of the noise."""
     penalty: float = 0.0
-    """η."""
+    """The ridge parameter η."""
     norm_bound: float = math.inf
     """A bound S on the norm of θ."""
     largest_probe: float = math.inf
@@ -108,7 +108,7 @@ class PairsUnion(Threshold):
     """log(c K²/δ_t) with δ_t = δ/t²: the paper (c = 1) and its authors' code (c = 2; c = π²/3 for XY-Adaptive)."""
 
     factor: float = 1.0
-    """c, at least 1."""
+    """The constant c, at least 1."""
 
     name: ClassVar[str] = "pairs"
     proven: ClassVar[bool] = True
@@ -130,7 +130,7 @@ class ItemsUnion(Threshold):
     """log(c K/δ_t) with δ_t = δ/t²: the authors' XY-Oracle (c = 2)."""
 
     factor: float = 2.0
-    """c, at least π²/6 = Σ 1/t²."""
+    """The constant c, at least π²/6 = Σ 1/t²."""
 
     name: ClassVar[str] = "items"
     proven: ClassVar[bool] = True
@@ -161,7 +161,7 @@ class SelfNormalised(Threshold):
     reference: ClassVar[str] = "Abbasi-Yadkori, Pál, Szepesvári 2011, Theorem 2; docs/confidence.md, Theorem 3"
 
     def beta(self, evidence: Evidence) -> float:
-        """As the class says; with ``union``, δ is divided by K²."""
+        """β of Theorem 3 in docs/confidence.md; with ``union``, δ is divided by K²."""
         delta = evidence.delta / (evidence.items**2 if self.union else 1)
         return _ridge_beta(delta, evidence.logdet, evidence, self.name)
 
@@ -222,7 +222,7 @@ class TrackAndStopHeuristic(Threshold):
     """(1+u)(log(1/δ) + ½ log t + (r/2) log(1 + 1/u)): used in experiments, not proven."""
 
     u: float = 0.1
-    """As in ``TrackAndStop``."""
+    """The parameter u of ``TrackAndStop``."""
 
     name: ClassVar[str] = "track-and-stop-heuristic"
     proven: ClassVar[bool] = False
@@ -279,7 +279,7 @@ THRESHOLDS: dict[str, type[Threshold]] = {
     "loglog": LogLog,
     "logtime": LogTime,
 }
-"""Name -> class."""
+"""Every threshold by its name."""
 
 
 def _ridge_beta(delta: float, logdet: float, evidence: Evidence, name: str) -> float:

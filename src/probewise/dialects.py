@@ -36,11 +36,11 @@ class Dialect:
     """How one file is written."""
 
     separator: str = ","
-    """Between the cells of a line."""
+    """Separator of the cells of a line."""
     decimal: Decimal = "."
-    """Between whole and fraction."""
+    """Decimal sign."""
     encoding: str = "utf-8"
-    """Of its letters."""
+    """Encoding of the text."""
 
 
 PLAIN = Dialect()

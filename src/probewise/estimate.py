@@ -138,7 +138,7 @@ class Sums(NamedTuple):
         return np.where(known, self.total / np.where(known, self.precision, 1.0), np.nan)
 
     def at(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Sums:
-        """Those of some directions."""
+        """The same, for some of the directions."""
         return Sums(self.precision[rows], self.total[rows])
 
 
@@ -153,7 +153,7 @@ class Pooled:
     """The estimate of each round from its own data."""
 
     def plus(self, fit: Estimate) -> Pooled:
-        """With one more round."""
+        """The estimate with one more round."""
         return Pooled((*self.fits, fit))
 
     @few

@@ -18,7 +18,7 @@ class Round:
     counts: NDArray[np.int64]
     """(n,): how often each probe was asked for."""
     measurements: Measurements
-    """What came back."""
+    """The outcomes of the round."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -219,7 +219,7 @@ class Phase:
     """One phase of the paper's algorithm in the worst case that Theorem 2 allows."""
 
     phase: int
-    """t = 1, 2, ..."""
+    """Number of the phase, t = 1, 2, ..."""
     items: int
     """|S_t|: items that may still be there; S_1 = Z, and S_t = {z : Δ(z) <= 2^-t} afterwards."""
     accuracy: float

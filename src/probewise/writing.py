@@ -18,12 +18,12 @@ from probewise.spreadsheets import OURS
 from probewise.tables import Table, as_text
 
 ENDINGS = (".csv", ".parquet", ".xlsx")
-"""Of the files that tables can be written to."""
+"""Endings of the files that tables can be written to."""
 
 _SPARE = 20
 """Columns to the right of a sheet that may be filled in."""
 _ROWS = 1 << 20
-"""Rows that a sheet can have."""
+"""Largest number of rows of a sheet."""
 
 
 def write_table(table: Table, path: str | Path) -> None:

@@ -28,7 +28,7 @@ ALGORITHMS: dict[str, type[Algorithm[Any]]] = {
     "xy-oracle": XYOracle,
     "xy-static": XYStatic,
 }
-"""Name -> class."""
+"""Every algorithm of the package by its name."""
 
 EXTENSIONS = "probewise.algorithms"
 """The entry points by which other packages add theirs."""

@@ -80,7 +80,7 @@ class _Phase:
     slack: float
     """No survivor is ahead of the leader by more."""
     draw: _Draw | None
-    """None if the survivors have changed since it was made."""
+    """The design to draw from; None if the survivors have changed since it was made."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class ALBA(Algorithm[_Phase]):
     norm_bound: float | None = None
     """L: a number known to be at least |x'θ| for every probe x; the sample sizes grow as L²."""
     variant: Literal["paper", "code"] = "paper"
-    """Whose constants."""
+    """Whose constants are used: the paper's or those of the authors' code."""
     tol: float = 1e-2
     """Certified relative gap of the designs."""
 

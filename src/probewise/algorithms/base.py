@@ -44,7 +44,7 @@ class Forecast:
     measurements: int
     """Measurements to come: as likely more as fewer."""
     low: int | None
-    """As many or more with probability 90 %; None where the number is rough."""
+    """Lower end: with probability 90 %, at least as many are needed; None if the number is rough."""
     high: int | None
     """As many or fewer with probability 90 %: from low to high is an interval of 80 %."""
     cost: float
@@ -57,11 +57,11 @@ class Algorithm(abc.ABC, Generic[S]):
     """A sampling rule, a stopping rule and a recommendation; it never loops, draws outcomes or sees θ."""
 
     name: ClassVar[str]
-    """As on the command line and in tables."""
+    """The name used on the command line and in tables."""
     summary: ClassVar[str]
-    """One sentence."""
+    """What the algorithm does, in one sentence."""
     reference: ClassVar[str]
-    """Where it comes from."""
+    """The paper or page that it comes from."""
     needs: ClassVar[str] = "nothing"
     """What a user must know beforehand, in a few words."""
     goals: ClassVar[tuple[type[Goal], ...]]

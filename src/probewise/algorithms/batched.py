@@ -27,7 +27,7 @@ class Batched(Algorithm[Any]):
     """
 
     algorithm: Algorithm[Any]
-    """Who plans and decides."""
+    """The algorithm that plans and decides."""
     max_batch: int | None = None
     """Measurements that can be made at once."""
     min_batch: int | None = None
@@ -57,11 +57,11 @@ class Batched(Algorithm[Any]):
 
     @property
     def proven(self) -> bool:
-        """As the algorithm; rounds that are filled up are no longer those that it planned."""
+        """Whether the algorithm is proven, also for rounds that were filled up and so are not as it planned them."""
         return self.algorithm.proven and (self.min_batch is None or self.takes_any_rounds)
 
     def init(self, problem: Problem, goal: Goal) -> Any:
-        """As the algorithm."""
+        """The first state of the algorithm."""
         return self.algorithm.init(problem, goal)
 
     def ask(self, problem: Problem, goal: Goal, state: Any, rng: np.random.Generator) -> Counts:
@@ -70,25 +70,25 @@ class Batched(Algorithm[Any]):
         return self.limits.filled(counts, np.maximum(problem.stock, counts))
 
     def tell(self, problem: Problem, goal: Goal, state: Any, measurements: Measurements) -> Any:
-        """To the algorithm."""
+        """Tell the algorithm of a round."""
         return self.algorithm.tell(problem, goal, state, measurements)
 
     def tell_overlapping(self, problem: Problem, goal: Goal, state: Any, rounds: Sequence[Measurements]) -> Any:
-        """To the algorithm."""
+        """Tell the algorithm of rounds that overlapped."""
         return self.algorithm.tell_overlapping(problem, goal, state, rounds)
 
     def answer(self, problem: Problem, goal: Goal, state: Any) -> Answer | None:
-        """Of the algorithm."""
+        """The answer of the algorithm."""
         return self.algorithm.answer(problem, goal, state)
 
     def standing(self, problem: Problem, goal: Goal, state: Any) -> Standing:
-        """Of the algorithm."""
+        """Where items stand for the algorithm."""
         return self.algorithm.standing(problem, goal, state)
 
     def forecast(self, problem: Problem, goal: Goal, state: Any) -> Forecast | None:
-        """Of the algorithm, whose rounds may take several batches each."""
+        """The forecast of the algorithm; each of its rounds may take several batches."""
         return self.algorithm.forecast(problem, goal, state)
 
     def forecast_for_gap(self, problem: Problem, goal: Goal, gap: float) -> Forecast:
-        """Of the algorithm, whose rounds may take several batches each."""
+        """The forecast of the algorithm; each of its rounds may take several batches."""
         return self.algorithm.forecast_for_gap(problem, goal, gap)

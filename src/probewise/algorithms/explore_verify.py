@@ -24,7 +24,7 @@ from probewise.problem import Problem
 from probewise.rounding import round_design, sufficient_measurements
 
 EXPLORERS: dict[str, type[Algorithm[Any]]] = {"g-static": GStatic, "rage": Rage}
-"""Who may look for the candidate."""
+"""Algorithms that may look for the candidate."""
 _ROUNDING = 0.1
 
 
@@ -36,7 +36,7 @@ class _Attempt:
     inner: Any
     """The state of the explorer."""
     data: Measurements
-    """Of this attempt's exploration."""
+    """The measurements of this attempt's exploration."""
     candidate: int
     counts: Counts | None
     """The plan of the verification."""
@@ -78,11 +78,11 @@ class ExploreVerify(Algorithm[_Attempt]):
 
     @property
     def proven(self) -> bool:
-        """Whatever explores: docs/explore-verify.md."""
+        """True, whichever algorithm explores: docs/explore-verify.md."""
         return True
 
     def init(self, problem: Problem, goal: Goal) -> _Attempt:
-        """l = 1."""
+        """The state that begins attempt l = 1."""
         return self._begun(problem, goal, 1)
 
     def ask(self, problem: Problem, goal: Goal, state: _Attempt, rng: np.random.Generator) -> Counts:
@@ -93,7 +93,7 @@ class ExploreVerify(Algorithm[_Attempt]):
         return explorer.ask(problem, level, state.inner, rng)
 
     def tell(self, problem: Problem, goal: Goal, state: _Attempt, measurements: Measurements) -> _Attempt:
-        """To the explorer until it answers; then accept or reject its candidate."""
+        """Tell the explorer until it answers; then accept or reject its candidate."""
         if state.counts is not None:
             left = self._accepted(problem, goal, state, measurements)
             return self._begun(problem, goal, state.attempt + 1) if left is None else replace(state, left=left)

@@ -34,7 +34,7 @@ class _Phase:
     counts: Counts | None
     width: float
     scores: Array | None
-    """Of the survivors, from the last round."""
+    """Scores of the survivors, from the last round."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Rage(Algorithm[_Phase]):
     """
 
     variant: Variant = "tight"
-    """Which of the three."""
+    """Which variant of RAGE: "paper", "code" or "tight"."""
     rounding: float | None = None
     """ε of the rounding; 1/5 in the paper, 1/10 in the code and for "tight"."""
     tol: float = 1e-2
@@ -78,11 +78,11 @@ class Rage(Algorithm[_Phase]):
         return self.rounding if self.rounding is not None else 0.2 if self.variant == "paper" else 0.1
 
     def init(self, problem: Problem, goal: Goal) -> _Phase:
-        """Ẑ_1 = Z, t = 1."""
+        """The state before round 1: all items survive."""
         return self._planned(problem, goal, _Phase(1, np.arange(problem.n_items), None, math.inf, None))
 
     def ask(self, problem: Problem, goal: Goal, state: _Phase, rng: np.random.Generator) -> Counts:
-        """ROUND(λ_t, N_t)."""
+        """The counts ROUND(λ_t, N_t) of this phase."""
         assert state.counts is not None
         return state.counts
 
@@ -137,7 +137,7 @@ class Rage(Algorithm[_Phase]):
         return math.log((1 if self.variant == "paper" else 2) * problem.n_items**2 * phase.t**2 / goal.delta)
 
     def _beaten(self, problem: Problem, goal: Goal, phase: _Phase, fit: Estimate) -> tuple[NDArray[np.bool_], float]:
-        """Who is beaten, and a half-width that no comparison of survivors exceeds."""
+        """Which items are beaten, and a half-width that no comparison of survivors exceeds."""
         items, factor = problem.items[phase.survivors], math.sqrt(2.0 * self._log(problem, goal, phase))
         if self.variant == "paper":
             # N_t makes the second at most the first, unless measurements were lost

@@ -23,9 +23,9 @@ class Uniform(Algorithm[Growing]):
     """Measures all probes equally often; stops when the answer at the estimate is beyond doubt."""
 
     growth: float = 1.2
-    """Factor between checks."""
+    """Factor by which the total grows between checks."""
     threshold: Threshold = field(default_factory=StarUnion)
-    """What the answer must pass."""
+    """The threshold that the answer must pass."""
 
     name: ClassVar[str] = "uniform"
     summary: ClassVar[str] = "Measures all probes equally often."
@@ -39,11 +39,11 @@ class Uniform(Algorithm[Growing]):
 
     @property
     def proven(self) -> bool:
-        """As the threshold."""
+        """Whether the threshold is proven."""
         return self.threshold.proven
 
     def init(self, problem: Problem, goal: Goal) -> Growing:
-        """Equal weights."""
+        """The state before the first measurement, with equal weights."""
         weights = np.full(problem.n_probes, 1.0 / problem.n_probes)
         return settled(problem, goal) or Growing.start(problem, weights)
 
@@ -60,5 +60,5 @@ class Uniform(Algorithm[Growing]):
         return state.answer
 
     def standing(self, problem: Problem, goal: Goal, state: Growing) -> Standing:
-        """All items until one has passed."""
+        """Where items stand: all may be the answer until one has passed."""
         return state.standing(problem.n_items)

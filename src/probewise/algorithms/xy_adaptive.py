@@ -38,7 +38,7 @@ class Stop:
     """n is at least this."""
 
     def __call__(self, rho: float, total: int) -> bool:
-        """Whether it does."""
+        """Whether all three hold."""
         return rho <= self.rho and rho / total < self.ratio and total >= self.total
 
 
@@ -66,9 +66,9 @@ class XYAdaptive(Algorithm[_Phase]):
     """
 
     criterion: Criterion = "literal"
-    """Which of the two readings."""
+    """Which of the two readings of the printed criterion."""
     alpha: float = 0.1
-    """By how much the criterion falls from phase to phase."""
+    """Factor by which the criterion falls from phase to phase."""
     reset: bool = False
     """Whether every phase eliminates among all items, as the paper of 2014 prints, or among the survivors.
 
@@ -77,7 +77,7 @@ class XYAdaptive(Algorithm[_Phase]):
     basis of the probes; as printed, the method need not end.
     """
     threshold: Threshold = field(default_factory=StarUnion)
-    """Of the elimination; PairsUnion(π²/3) is the RAGE authors'."""
+    """The threshold of the elimination; the RAGE authors use PairsUnion(π²/3)."""
     resolution: int = 500
     """After n measurements of a phase the next ⌈n/resolution⌉ are chosen together."""
 
@@ -97,7 +97,7 @@ class XYAdaptive(Algorithm[_Phase]):
 
     @property
     def proven(self) -> bool:
-        """As the threshold."""
+        """Whether the threshold is proven."""
         return self.threshold.proven
 
     def init(self, problem: Problem, goal: Goal) -> _Phase:
@@ -113,7 +113,7 @@ class XYAdaptive(Algorithm[_Phase]):
         return self._planned(problem, phase, Stop(total=n))
 
     def ask(self, problem: Problem, goal: Goal, state: _Phase, rng: np.random.Generator) -> Counts:
-        """The phase."""
+        """The counts of the planned phase, which is one round."""
         return state.counts
 
     def tell(self, problem: Problem, goal: Goal, state: _Phase, measurements: Measurements) -> _Phase:

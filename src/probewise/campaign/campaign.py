@@ -142,7 +142,7 @@ class Campaign:
 
     @property
     def algorithm(self) -> Algorithm[Any]:
-        """Who plans and decides."""
+        """The algorithm that plans and decides."""
         return self._ledger.charter.algorithm
 
     def ask(self, *, due: str | date | None = None, max_round: int = MAX_ROUND) -> Rows:
@@ -248,7 +248,7 @@ class Campaign:
         self._write(lambda ledger: ("note", {"text": remark}))
 
     def status(self) -> Status:
-        """Where the campaign stands; it writes nothing."""
+        """Where the campaign stands; writes nothing."""
         self._read()
         return self._status()
 
@@ -289,11 +289,11 @@ class Campaign:
             file.writelines(all_rows(ledger.charter, ledger.sheets))
 
     def _read(self) -> None:
-        """What others have written since."""
+        """Read what others have written since."""
         self._take(chain.unread(self._store, self._ledger.last))
 
     def _replayed(self, ledger: Ledger) -> Trail:
-        """Where a ledger leads, from what is known of an earlier one."""
+        """The replay of a ledger, which takes over what is known of an earlier one."""
         if self._trail is None or self._trail.ledger is not ledger:
             self._trail = replay(ledger, self._trail)
         return self._trail

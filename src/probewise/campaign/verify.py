@@ -20,9 +20,9 @@ class Verdict:
     """What is known of a journal whose digests all fit."""
 
     records: int
-    """How many there are."""
+    """Number of records."""
     digest: str
-    """The digest of the last one, which stands for all; to be kept elsewhere."""
+    """The digest of the last record, which covers all of them; keep it elsewhere."""
     item: str | None
     """The item that the records lead to, told to the algorithm once more from the first to the last."""
     kept: str | None = None
@@ -37,7 +37,7 @@ class Verdict:
 
     @property
     def sentence(self) -> str:
-        """What that means."""
+        """The finding in one sentence."""
         number = plural(self.records, "record")
         if self.kept is None:
             return (

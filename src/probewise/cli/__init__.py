@@ -60,11 +60,11 @@ class Skin(click.Group):
         sys.exit(code if isinstance(code, int) else SUCCESS)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In the order of COMMANDS, the one to begin with first."""
+        """All commands in the order of COMMANDS, which begins with the first one to use."""
         return [*self.commands]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Under the headings of SECTIONS."""
+        """Write the commands under the headings of SECTIONS."""
         widest = max(map(len, self.commands))
         for heading, names in SECTIONS.items():
             with formatter.section(heading):
@@ -113,8 +113,8 @@ def _fail(sentence: str, code: int = BAD_INPUT) -> NoReturn:
 def main(context: click.Context) -> None:
     """Find the best item with the fewest measurements.
 
-    Probes can be measured, items are to be compared; both are rows of a table (CSV or Parquet) with the same columns
-    of words and numbers. An outcome is the sum of what each of them brings, plus noise.
+    You can measure probes and want to compare items. Both are rows of a table (CSV, spreadsheet or Parquet) with the
+    same columns of words and numbers. An outcome is a sum of effects of these columns, plus noise.
 
     \b
     A campaign asks what to measure, waits for outcomes, and says which item is best:

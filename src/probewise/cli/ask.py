@@ -45,9 +45,9 @@ def command(
 ) -> None:
     """What to measure next, as a table to fill in.
 
-    Measure in the order of the rows, write each outcome into its row, and give the table to `probewise tell`. Run
-    again, it gives the rows that are still open. Columns: measurement (the id), round, probe, replicate, outcome
-    (empty), then the probe's own.
+    Measure in the order of the rows, write each outcome into its row, and pass the table to `probewise tell`. If you
+    run `ask` again, it gives the rows that are still open. Columns: measurement (the id), round, probe, replicate,
+    outcome (empty), then the probe's own.
 
     \b
     Example
@@ -88,7 +88,7 @@ def _give(rows: Rows, out: Path | None, as_json: bool) -> None:
 
 
 def _check_told(campaign: Campaign, out: Path) -> None:
-    """A table that is there may hold outcomes that nobody has told yet."""
+    """Refuse to overwrite a table, which may hold outcomes that nobody has told yet."""
     if not out.exists():
         return
     try:

@@ -60,10 +60,10 @@ def command(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """How often each method errs, on instances chosen to hurt.
+    """How often each method errs, on hard instances.
 
     They have near ties, near duplicates, few probes for many items and the reverse, and noise at its sub-Gaussian
-    limit. The interval of the error rate is exact, at 99 %.
+    limit. The 99 % interval of the error rate is exact.
 
     \b
     Example

@@ -20,7 +20,7 @@ def command(path: str, to: Path, as_json: bool) -> None:
     """Copy a campaign into a new file, even while others write.
 
     TO is a text file if its name ends in .jsonl, otherwise an SQLite file; either opens as a campaign. The copy is read
-    again and compared before it gets its name. An existing file is never overwritten.
+    back and compared before it gets its name. An existing file is never overwritten.
 
     \b
     Example

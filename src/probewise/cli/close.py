@@ -1,4 +1,4 @@
-"""probewise close: wait no longer for the rest of a round."""
+"""probewise close: stop waiting for the rest of a round."""
 
 from __future__ import annotations
 

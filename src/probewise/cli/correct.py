@@ -1,4 +1,4 @@
-"""probewise correct: another outcome of one row."""
+"""probewise correct: replace the outcome of one row."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from probewise.cli.inputs import json_option
 def command(path: str, measurement: str, outcome: str, reason: str, author: str | None, as_json: bool) -> None:
     """Replace the outcome of a row, or bring back a voided one.
 
-    Everything is computed again: items that were ruled out may come back, and an item that was declared the best may
+    Everything is recomputed: items that were ruled out may come back, and an item that was declared the best may
     be withdrawn. The old outcome stays in the journal.
 
     \b
@@ -32,6 +32,6 @@ def command(path: str, measurement: str, outcome: str, reason: str, author: str 
 
 
 def _value(text: str) -> float:
-    """The number; what is none is left for the campaign to refuse."""
+    """The number in a text; other text is passed on, and the campaign refuses it."""
     value = number(text)
     return text if value is None else value  # type: ignore[return-value]

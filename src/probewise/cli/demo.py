@@ -22,14 +22,14 @@ UNDRAWN = "No picture was drawn, because matplotlib is missing; install probewis
 @click.option(
     "--out", type=FILE, default=Path("demo"), show_default=True, metavar="FOLDER", help="Folder for the picture."
 )
-@click.option("--no-picture", is_flag=True, help="Print the numbers only, without a picture.")
+@click.option("--no-picture", is_flag=True, help="Print only the numbers, without a picture.")
 @json_option
 def command(out: Path, no_picture: bool, as_json: bool) -> None:
     """One problem of the paper from end to end, in a few seconds.
 
-    Solves the transductive instance for a design that knows nothing, and for one that knows the truth, proves how
-    close to the optimum both are, draws why the second needs so much less, and then finds the best item round by
-    round in a simulated laboratory.
+    Computes two designs for the transductive instance: one that knows nothing, and one that knows the truth. Proves
+    how close to the optimum both are, draws why the second needs far fewer measurements, and then finds the best item
+    round by round in a simulated laboratory.
 
     \b
     Example

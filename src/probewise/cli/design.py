@@ -45,7 +45,7 @@ INEXACT = (
     type=click.Choice(["certified", "frank-wolfe"]),
     default="certified",
     show_default=True,
-    help="frank-wolfe is the solver of the paper; it cannot tell when it is done.",
+    help="frank-wolfe is the solver of the paper; it cannot tell when it has converged.",
 )
 @click.option("--small-support", is_flag=True, help="Look for a design of the same precision on fewer probes.")
 @out_option("probe, weight, cost_share")
@@ -66,7 +66,7 @@ def command(
     """Which probes to measure, and in which shares.
 
     The answer is a design: a weight for each probe, its share of the measurements. It comes with a proved lower
-    bound that no design can beat, so that you know how close to the optimum it is. Without --items, the probes
+    bound that no design can beat, so you know how close to the optimum it is. Without --items, the probes
     themselves are compared.
 
     \b

@@ -17,8 +17,8 @@ from probewise.cli.inputs import FILE, json_option
 def command(folder: Path, as_json: bool) -> None:
     """Two small tables to try a campaign with.
 
-    Four new ligands would take a week each to make; in which of three solvents does which of them give the highest
-    yield? Sixteen ligands on the shelf can be tried today in the same solvents. `probewise example-measure` is the
+    Four new ligands would take a week each to make. Which of them, in which of three solvents, gives the highest yield?
+    You can try sixteen ligands from the shelf today in the same solvents. `probewise example-measure` plays the
     laboratory.
 
     \b

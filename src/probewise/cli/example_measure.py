@@ -20,8 +20,8 @@ from probewise.cli.inputs import FILE, SEED, json_option
 def command(table: Path, out: Path | None, seed: int, as_json: bool) -> None:
     """The laboratory of the example: fill in outcomes.
 
-    TABLE is one of `probewise ask`; with - it is read from standard input and written to standard output. Each outcome
-    is the truth plus noise of standard deviation 3; outcomes that are there stay.
+    TABLE comes from `probewise ask`; with - it is read from standard input and written to standard output. Each outcome
+    is the truth plus noise of standard deviation 3; outcomes already in the table stay.
 
     \b
     Example

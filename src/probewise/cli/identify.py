@@ -40,7 +40,7 @@ Measure = Callable[[NDArray[np.int64]], Array]
     help="Algorithm and its settings; `probewise list` shows them all.",
 )
 @click.option(
-    "--budget", type=WHOLE, metavar="N", help="Give up before a round that would exceed N measurements in all."
+    "--budget", type=WHOLE, metavar="N", help="Give up before a round that would exceed N measurements in total."
 )
 @delta_option
 @epsilon_option
@@ -63,8 +63,8 @@ def command(
 ) -> None:
     """Find the best item, round by round.
 
-    In every round, COMMAND is started once. It gets the names of the probes to measure on standard input, one per
-    line, a name as often as it is to be measured, and must print as many numbers, one per line, in the same order.
+    Every round starts COMMAND once. It gets the names of the probes to measure on standard input, one per line, each
+    as often as it is to be measured, and must print as many numbers, one per line, in the same order.
 
     \b
     Example

@@ -52,7 +52,7 @@ def wholes(least: int, most: int = 10**12) -> Callable[[str | int], int]:
 
 NUMBER, WHOLE, SEED = number, wholes(1), wholes(0, 2**128 - 1)
 INTEGER = wholes(-(10**12))
-"""For settings whose limits the library knows."""
+"""A number without limits of its own: the library checks them."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Source:
     stock_column: str | None = None
     """Column of the probes that holds how often each can be measured in all."""
     model: str = "main"
-    """Which terms there are."""
+    """The terms of the model."""
     factors: tuple[str, ...] = ()
     """Columns whose numbers are levels."""
     extra: tuple[str, ...] = ()
@@ -92,7 +92,7 @@ class Source:
 
     @property
     def noise_unsaid(self) -> bool:
-        """Whether nobody said how noisy measurements are."""
+        """Whether no option says how noisy measurements are."""
         return self.sigma is None and self.sigma_column is None and self.outcome is None
 
     def problem(self) -> pw.Problem:
@@ -158,7 +158,7 @@ class Criterion:
 
     @property
     def phrase(self) -> str:
-        """What is estimated, for a sentence."""
+        """What is estimated, as part of a sentence."""
         return {
             "pairs": "every comparison of two items",
             "star": f"every comparison with '{self.reference}'",
@@ -186,7 +186,7 @@ _SOURCE = (
         "--probes",
         type=FILE,
         required=True,
-        help="Table of what can be measured, one row per probe: columns of text are factors, of numbers numbers.",
+        help="Table of what can be measured, one row per probe. Text columns are factors, number columns are numbers.",
     ),
     click.option("--items", type=FILE, help="Table of what is to be compared, with the same columns as the probes."),
     click.option(
@@ -214,7 +214,7 @@ _SOURCE = (
         "extra",
         multiple=True,
         metavar="NAME",
-        help="Column that is in no feature and only shown; may be repeated.",
+        help="Column that is only shown and is no feature; may be repeated.",
     ),
     click.option("--sigma", type=NUMBER, metavar="S", help="Standard deviation of one measurement. Default: 1."),
     click.option(
@@ -256,7 +256,7 @@ _TABLES = (
     *_SOURCE[7:],
     click.option(
         "--stock-column", metavar="NAME",
-        help="Column of the probes: how often each can be measured in all. An empty cell means no limit.",
+        help="Column of the probes: how often each can be measured in total. An empty cell means no limit.",
     ),
 )  # fmt: skip
 

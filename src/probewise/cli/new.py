@@ -147,7 +147,7 @@ def command(
 
 
 def _free(path: str) -> Storage:
-    """Where the campaign goes; nothing is there yet."""
+    """The place for a new campaign; refused if something is there already."""
     from probewise.campaign import storage_at
 
     if "://" in path:

@@ -17,7 +17,7 @@ from probewise.cli.inputs import json_option
 def command(path: str, text: str, author: str | None, as_json: bool) -> None:
     """Put a remark into the journal.
 
-    It stands in the report and changes nothing.
+    It appears in the report and changes nothing else.
 
     \b
     Example

@@ -96,7 +96,7 @@ def facts(rows: Iterable[tuple[str, str, str]], *, words: bool = False) -> None:
 
 
 def number(value: float) -> str:
-    """About six digits, thousands apart."""
+    """A number with about six digits and separated thousands."""
     if not math.isfinite(value):
         return "∞" if value > 0 else str(value)
     if value == 0 or 1e-3 <= abs(value) < 1e9:

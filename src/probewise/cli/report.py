@@ -18,8 +18,8 @@ from probewise.cli.inputs import FILE, json_option
 def command(path: str, out: Path, as_json: bool) -> None:
     """The decision and its evidence, as one file of HTML.
 
-    It has the ranking, the assumptions, the check of the model and every record. The file is complete by itself, on
-    the screen and on paper.
+    The report has the ranking, the assumptions, the check of the model and every record. The file needs no other file,
+    and can be read on screen or printed.
 
     \b
     Example

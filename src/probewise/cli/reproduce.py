@@ -32,8 +32,8 @@ FIGURES = ("fig1", "fig2", "fig3", "fig4")
 def command(figure: str, scale: str, out: Path, workers: int, as_json: bool) -> None:
     """The figures of the paper: table, PNG and SVG beside each other.
 
-    fig1: benchmark. fig2: many items. fig3: sphere. fig4: transductive. Finished runs are kept in a journal, so that
-    an interrupted command goes on where it stopped; the same version gives the same files, byte for byte.
+    fig1: benchmark. fig2: many items. fig3: sphere. fig4: transductive. Finished runs are kept in a journal, so an
+    interrupted command continues where it stopped; the same version gives the same files, byte for byte.
 
     \b
     Example

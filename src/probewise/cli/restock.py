@@ -17,7 +17,7 @@ from probewise.cli.inputs import json_option
 @author_option
 @json_option
 def command(path: str, probe: str, stock: str, reason: str, author: str | None, as_json: bool) -> None:
-    """Say how often a probe can be measured in all.
+    """Say how often a probe can be measured in total.
 
     It takes effect with the next batch. N includes the measurements already made; 0 means never again.
 

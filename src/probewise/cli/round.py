@@ -61,8 +61,9 @@ def command(
     """How often to measure each probe, N times in all.
 
     DESIGN is a table with the columns probe and weight, as `probewise design --out` writes it. Whole counts cannot
-    follow the weights exactly; the inflation is the factor by which the largest variance grows, and the guarantee is
-    what was proved about it beforehand. With --items it is about their comparisons, else about all directions.
+    follow the weights exactly; the inflation is the factor by which the largest variance grows, and the guarantee is a
+    bound on it that was proved beforehand. With --items, the inflation is about their comparisons, otherwise about
+    all directions.
 
     \b
     Example

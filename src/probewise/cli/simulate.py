@@ -1,4 +1,4 @@
-"""probewise simulate: many runs on one's own tables, with a supposed truth."""
+"""probewise simulate: many runs on your own tables, with an assumed truth."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @click.option("--runs", type=WHOLE, default=100, show_default=True, help="Number of runs of each algorithm.")
 @click.option(
     "--noise",
-    help="Another law of the noise than the one stated: gaussian, rademacher, uniform or bernoulli.",
+    help="Simulate noise of this law instead of the stated one: gaussian, rademacher, uniform or bernoulli.",
 )
 @delta_option
 @epsilon_option
@@ -69,7 +69,7 @@ def command(
 ) -> None:
     """How many measurements an algorithm takes and how often it errs.
 
-    Assumes that theta is the truth and draws outcomes from it. The interval of the error rate is exact, at 99 %.
+    Assumes that theta is the truth and draws outcomes from it. The 99 % interval of the error rate is exact.
 
     \b
     Example

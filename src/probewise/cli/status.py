@@ -143,7 +143,7 @@ class _Axis:
         return round((SPAN - 1) * (value - self.low) / ((self.high - self.low) or 1.0))
 
     def drawn(self, item: ItemStatus) -> Text:
-        """├──●──┤ in its place."""
+        """An interval as ├──●──┤ in its place."""
         if item.estimate is None:
             return Text("")
         cells = [" "] * SPAN

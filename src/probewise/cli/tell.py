@@ -19,7 +19,7 @@ from probewise.cli.inputs import FILE, json_option
 @click.option(
     "--off-plan",
     is_flag=True,
-    help="The rows (probe and outcome) were not asked for; record them as a round of their own.",
+    help="The rows (probe and outcome) were not asked for; record them as a separate round.",
 )
 @author_option
 @json_option
@@ -27,8 +27,8 @@ def command(path: str, table: Path, dry_run: bool, off_plan: bool, author: str |
     """Record outcomes: all rows of a table, or none.
 
     TABLE has the columns measurement and outcome, as `probewise ask` wrote them, with some or all of the rows in any
-    order; - stands for standard input. Rows without an outcome stay open. The same table may be told twice without
-    harm. Further columns are kept as notes.
+    order; - stands for standard input. Rows without an outcome stay open. You may tell the same table twice without
+    harm. Extra columns are kept as notes.
 
     \b
     Example

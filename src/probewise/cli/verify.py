@@ -1,4 +1,4 @@
-"""probewise verify: whether all records are there, and as they were written."""
+"""probewise verify: check that all records are there, as they were written."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def command(context: click.Context, path: str, digest: str | None, as_json: bool
     """Check that every record is there, as it was written.
 
     Reads every record, checks its digest against all before it, and tells the algorithm every round again. The digest
-    of the last record stands for all of them: keep it where nobody can change it, such as on a printed report. With
+    of the last record covers all of them: keep it where nobody can change it, such as on a printed report. With
     --digest, the command says whether any record up to that one is missing or was changed since.
 
     \b

@@ -23,7 +23,7 @@ class Laboratory:
     sd: float
     """Standard deviation of the normal noise."""
     rng: np.random.Generator
-    """Where the draws come from."""
+    """Generator of the draws."""
 
     def measure(self, indices: NDArray[np.int64]) -> Array:
         """One outcome per index."""

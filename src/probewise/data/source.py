@@ -45,7 +45,7 @@ class Source:
     """Files of a published package, the same bytes whatever machine they come from."""
 
     package: str
-    """As pip knows it."""
+    """Name of the package, as pip knows it."""
     version: str
     """The version that is downloaded; an installed one of another version will do if its files are the same."""
     kind: Literal["wheel", "sdist"]
@@ -57,7 +57,7 @@ class Source:
     megabytes: float
     """Size of the archive, said before it is downloaded."""
     licence: str
-    """Of the package, and of the data where the two differ."""
+    """Licence of the package, and of the data if it differs."""
     origin: str
     """Who made the data."""
 

@@ -58,7 +58,7 @@ class Frame:
 
     @property
     def rank(self) -> int:
-        """r."""
+        """The dimension r."""
         return int(self.probes.rows.shape[1])
 
 

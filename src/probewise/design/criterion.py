@@ -110,7 +110,7 @@ class Rows(Directions):
 
     @property
     def magnitudes(self) -> Array:
-        """What the rows were formed from."""
+        """Sizes of the numbers that the rows were computed from."""
         if self.ends is None:
             return np.abs(self.vectors)
         sizes = np.abs(self.ends[0]) + np.abs(self.ends[1])

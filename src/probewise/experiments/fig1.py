@@ -27,9 +27,9 @@ SETTINGS = Sweep(
         Curve("XY-Static", methods.static("frank-wolfe")),
     ),
 )
-"""As published, with the variants of RAGE beside each other."""
+"""The figure as published, with the variants of RAGE beside each other."""
 QUICK = SETTINGS.smaller((5, 20, 35), 10, without=("LinGapE", "XY-Adaptive"))
-"""Without the methods that measure one at a time."""
+"""A smaller figure without the methods that measure one at a time."""
 TESTING = SETTINGS.smaller((5,), 3, without=("LinGapE", "XY-Adaptive", "ALBA"))
 """For tests."""
 

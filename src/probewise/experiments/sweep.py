@@ -34,13 +34,13 @@ class Curve:
     """One algorithm over some sizes."""
 
     label: str
-    """As in the table and the picture."""
+    """Label in the table and the picture."""
     make: Make
     """The algorithm for an instance."""
     sizes: tuple[int, ...] | None = None
-    """Where it is affordable; None: everywhere."""
+    """Sizes at which it is affordable; None means all."""
     runs: int | None = None
-    """Where fewer runs than usual are affordable."""
+    """Number of runs, if fewer than usual are affordable."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class Sweep:
     """The settings of a figure."""
 
     name: str
-    """Of its files."""
+    """Name of the figure and of its files."""
     title: str
-    """One line."""
+    """Title of the picture, one line."""
     axis: str
-    """What the size is."""
+    """What the size means, on the axis."""
     instance: Callable[[int, np.random.SeedSequence], Instance]
     """(size, seed) -> problem and θ."""
     sizes: tuple[int, ...]
@@ -66,7 +66,7 @@ class Sweep:
     delta: float = 0.05
     """Probability of error allowed."""
     seed: int = 0
-    """Of all streams."""
+    """Seed of all streams."""
     log_axis: bool = False
     """Whether sizes are drawn on a logarithmic axis; measurements always are."""
 

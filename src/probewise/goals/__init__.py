@@ -20,7 +20,7 @@ GOALS: dict[str, type[Goal]] = {
     "better-than": BetterThan,
     "top": TopM,
 }
-"""Name -> class."""
+"""Every goal of the package by its name."""
 
 EXTENSIONS = "probewise.goals"
 """The entry points by which other packages add theirs."""

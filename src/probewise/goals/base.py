@@ -63,9 +63,9 @@ class Goal(abc.ABC):
     """
 
     name: ClassVar[str]
-    """As on the command line and in journals."""
+    """The name used on the command line and in journals."""
     summary: ClassVar[str]
-    """One sentence."""
+    """The question in one sentence."""
     argument: ClassVar[str | None] = None
     """The field that stands behind the name on the command line, as 3 in top:3."""
     found: ClassVar[str] = "found"

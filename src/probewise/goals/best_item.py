@@ -48,7 +48,7 @@ class BestItem(Goal):
         check_comparable(problem)
 
     def answer(self, problem: Problem, values: Array) -> Answer:
-        """The largest, the first of several."""
+        """The item with the largest value; the first of several."""
         return (int(np.argmax(values)),)
 
     def right(self, problem: Problem, values: Array, answer: Answer) -> bool:
@@ -56,7 +56,7 @@ class BestItem(Goal):
         return len(answer) == 1 and bool(values.max() - values[answer[0]] <= self.epsilon)
 
     def claims(self, problem: Problem, answer: Answer) -> Claims:
-        """It is ahead of every other item."""
+        """The claims that the item is ahead of every other one."""
         others = np.delete(np.arange(problem.n_items), answer[0])
         own = np.broadcast_to(problem.items[answer[0]], (others.size, problem.dimension))
         return Claims(own, problem.items[others], np.zeros(others.size), others)

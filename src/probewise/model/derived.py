@@ -21,13 +21,13 @@ class Derived:
     """A column of numbers that follows from others in every row, and so is in no feature."""
 
     name: str
-    """Of the column."""
+    """Name of the column."""
     constant: float
-    """What it is where the others are 0."""
+    """Its value where the others are 0."""
     shares: tuple[tuple[str, float], ...]
     """Other columns, and how often each is in it."""
     slack: float
-    """By how much it may differ from that, for rounding."""
+    """How far rounding may move it from that value."""
 
 
 def found(values: Mapping[str, Array]) -> tuple[Derived, ...]:

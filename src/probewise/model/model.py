@@ -35,9 +35,9 @@ class Role:
     column: str
     """Its name."""
     role: Use
-    """One word."""
+    """The role, in one word."""
     reason: str
-    """Why, or what it holds."""
+    """Why it has this role, or what it holds."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from probewise.outcomes.gaussian import Gaussian
 OUTCOMES: dict[str, type[Law]] = {
     "gaussian": Gaussian,
 }
-"""Name -> class."""
+"""Every law of the package by its name."""
 
 EXTENSIONS = "probewise.outcomes"
 """The entry points by which other packages add theirs."""

@@ -30,9 +30,9 @@ class Law(abc.ABC):
     """
 
     name: ClassVar[str]
-    """As on the command line and in journals."""
+    """The name used on the command line and in journals."""
     summary: ClassVar[str]
-    """One sentence."""
+    """The law in one sentence."""
 
     @property
     @abc.abstractmethod
@@ -63,7 +63,7 @@ class Law(abc.ABC):
 
     @abc.abstractmethod
     def guess(self, replicates: SumOfSquares) -> float:
-        """That factor as it seems to be, for pictures and forecasts."""
+        """An estimate of that factor, for pictures and forecasts."""
 
     @abc.abstractmethod
     def log_account(self, total: Array, precision: Array, unit: Array, bound: float) -> Array:

@@ -48,17 +48,17 @@ class Gaussian(Law):
 
     @property
     def part(self) -> float:
-        """A tenth where the scale is unknown."""
+        """A tenth of δ if the scale is unknown, otherwise nothing."""
         return _PART if self.unknown else 0.0
 
     @property
     def replicates(self) -> int:
-        """Two, where only they can tell the scale."""
+        """Two if the scale is unknown, since only replicates show it; otherwise one."""
         return 2 if self.unknown else 1
 
     @property
     def noise(self) -> str:
-        """Its scale and its tails."""
+        """The scale and the tails of the noise, in words."""
         if self.unknown:
             scale = "that is unknown, estimated from replicates, and normally distributed"
             return f"of standard deviation {scale}"
@@ -92,7 +92,7 @@ class Gaussian(Law):
         return log_wealth(total / bound, precision, unit)
 
     def outcomes(self, means: Array, scale: Array, rng: np.random.Generator) -> Array:
-        """Normal numbers."""
+        """Outcomes with normal noise."""
         return np.asarray(means + scale * rng.standard_normal(means.size))
 
     def drawn(self, means: Array, scale: Array, counts: Counts, rng: np.random.Generator) -> Drawn:
@@ -103,9 +103,9 @@ class Gaussian(Law):
 
     @property
     def expected(self) -> str:
-        """Any number."""
+        """What an outcome may be, in words."""
         return "a finite number"
 
     def possible(self, outcomes: Array) -> NDArray[np.bool_]:
-        """All of them."""
+        """True for every number."""
         return np.ones(outcomes.size, dtype=np.bool_)

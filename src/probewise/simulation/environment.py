@@ -35,7 +35,7 @@ class LinearEnvironment:
     noise: Noise | None = None
     """Another law of the noise than the problem states."""
     seed: int | None = None
-    """Of the stream that ``measure`` uses."""
+    """Seed of the stream that ``measure`` uses."""
 
     def __post_init__(self) -> None:
         theta = np.array(self.theta, dtype=np.float64)

@@ -21,7 +21,7 @@ class Journal:
     """An append-only file: a line with the provenance, then a line per finished run, in any order."""
 
     path: Path | None
-    """None keeps nothing."""
+    """The file; with None, nothing is kept."""
     provenance: dict[str, Any]
     """What the runs depend on; a journal with another one is refused."""
 

@@ -72,13 +72,13 @@ class Setting(NamedTuple):
     scale: float
     """The width is √(scale·(constant + log det)) + bias."""
     constant: float
-    """See ``scale``."""
+    """A term of the width: see ``scale``."""
     bias: float
-    """See ``scale``."""
+    """A term of the width: see ``scale``."""
 
 
 class Work(NamedTuple):
-    """What changes, in place."""
+    """What changes during a run, in place."""
 
     inverse: Array
     """(r, r): V⁻¹, with the penalty if there is one."""

@@ -58,7 +58,7 @@ class LinGapE(Algorithm[Comparison]):
     norm_bound: float | None = None
     """S, at least the Euclidean norm of θ."""
     penalty: float = 1.0
-    """η of ridge."""
+    """The ridge parameter η."""
     threshold: Threshold | None = None
     """By default SelfNormalised(union=True), as published, with a ``norm_bound``, else TrackAndStop."""
 
@@ -92,7 +92,7 @@ class LinGapE(Algorithm[Comparison]):
 
     @property
     def proven(self) -> bool:
-        """As the threshold."""
+        """Whether the threshold is proven."""
         return self.threshold is None or self.threshold.proven
 
     def init(self, problem: Problem, goal: Goal) -> Comparison:

@@ -30,12 +30,12 @@ class Shares(NamedTuple):
 
 @dataclass(frozen=True)
 class _Memo:
-    """Of one problem."""
+    """Shares of one problem."""
 
     start: NDArray[np.int64]
     """Probes with which every linear programme begins."""
     found: dict[tuple[int, int], Shares]
-    """By pair of items."""
+    """Shares by pair of items."""
 
 
 _MEMOS: WeakKeyDictionary[Problem, _Memo] = WeakKeyDictionary()

@@ -45,7 +45,7 @@ class Race:
     noise: float
     """Scale of the noise as it counts for bets."""
     law: Law
-    """By which bets grow."""
+    """The law of outcomes, which says how bets grow."""
 
     def rounds(self, whitener: Array, sizes: list[int], sigma: float, rng: np.random.Generator) -> NDArray[np.int64]:
         """(k,): rounds of the given ``sizes`` until every comparison of a draw has been decided at some time.

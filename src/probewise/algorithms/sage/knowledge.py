@@ -116,7 +116,7 @@ class Knowledge:
         return replace(now, winner=int(now.alive[0]) if found else None)
 
     def _of(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Knowledge:
-        """Of some of the items alive, or in another order."""
+        """The knowledge of some of the items alive, or of all in another order."""
         return replace(
             self,
             alive=self.alive[rows],

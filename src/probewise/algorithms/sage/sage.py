@@ -28,7 +28,7 @@ from probewise.threads import few
 _FLOOR = 2.0
 """Standard errors below which a lead is not believed by the design."""
 _SEED = 20190621
-"""Of the draws of a forecast: it is a pure function of the state."""
+"""Seed of the draws of a forecast, which makes it a pure function of the state."""
 
 State = Knowledge | Claimed
 """What it knows, of the best item or of the claims of another answer."""
@@ -75,7 +75,7 @@ class Sage(Algorithm[State]):
 
     @property
     def proven(self) -> bool:
-        """For all settings: docs/sage.md."""
+        """True for all settings: docs/sage.md."""
         return True
 
     @few

@@ -23,7 +23,7 @@ class GStatic(Static):
     """
 
     growth: float = 1.35
-    """Factor between checks."""
+    """Factor by which the total grows between checks."""
 
     name: ClassVar[str] = "g-static"
     summary: ClassVar[str] = "One G-optimal design for the values of all items, never adapted."
@@ -32,11 +32,11 @@ class GStatic(Static):
 
     @property
     def authors_threshold(self) -> Threshold:
-        """As for XY-Static."""
+        """log(1/δ_j), δ_j = δ/(2 j² K²), as for XY-Static."""
         return PairsUnion(factor=2.0)
 
     def directions(self, problem: Problem, goal: Goal) -> Directions:
-        """The items."""
+        """The items themselves, which must lie in the span of the probes."""
         inside = problem.coordinates.is_inside(problem.items)
         if not inside.all():
             raise InvalidAlgorithm(
@@ -46,5 +46,5 @@ class GStatic(Static):
         return points(problem.items)
 
     def candidate(self, problem: Problem, goal: Goal) -> Answer | None:
-        """Any."""
+        """None: the answer at the estimate may pass."""
         return None

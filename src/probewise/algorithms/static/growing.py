@@ -45,7 +45,7 @@ class Growing:
 
     @classmethod
     def start(cls, problem: Problem, weights: Array) -> Growing:
-        """Before the first measurement."""
+        """The state before the first measurement."""
         return cls(weights, 0, Measurements.empty(problem.n_probes), None)
 
     def told(self, measurements: Measurements) -> Growing:
@@ -98,12 +98,12 @@ class Static(Algorithm[Growing]):
 
     @abc.abstractmethod
     def candidate(self, problem: Problem, goal: Goal) -> Answer | None:
-        """The only answer that may pass, or None: the one at the estimate may."""
+        """The only answer that may pass, or None if the answer at the estimate may."""
 
     @property
     @abc.abstractmethod
     def authors_threshold(self) -> Threshold:
-        """The default of variant "code"."""
+        """The default threshold of variant "code"."""
 
     @property
     def rule(self) -> Threshold:
@@ -112,11 +112,11 @@ class Static(Algorithm[Growing]):
 
     @property
     def proven(self) -> bool:
-        """As the threshold: the probes of every round are independent of all outcomes."""
+        """Whether the threshold is proven: the probes of every round are independent of all outcomes."""
         return self.rule.proven
 
     def init(self, problem: Problem, goal: Goal) -> Growing:
-        """The design."""
+        """The state before the first measurement, with the design."""
         if (only := settled(problem, goal)) is not None:
             return only
         wanted = self.directions(problem, goal)
@@ -139,7 +139,7 @@ class Static(Algorithm[Growing]):
         return state.answer
 
     def standing(self, problem: Problem, goal: Goal, state: Growing) -> Standing:
-        """All items until one has passed."""
+        """Where items stand: all may be the answer until one has passed."""
         return state.standing(problem.n_items)
 
     def _next(self, state: Growing) -> int:

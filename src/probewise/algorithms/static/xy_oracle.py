@@ -49,5 +49,5 @@ class XYOracle(Static):
         return goal.directions_at(problem, parameter(problem, self.theta))
 
     def candidate(self, problem: Problem, goal: Goal) -> Answer | None:
-        """The right answer."""
+        """The right answer, which is the only one that may pass."""
         return goal.answer(problem, problem.items @ parameter(problem, self.theta))

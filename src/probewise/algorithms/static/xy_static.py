@@ -29,9 +29,9 @@ class XYStatic(Static):
         return PairsUnion(factor=2.0)
 
     def directions(self, problem: Problem, goal: Goal) -> Directions:
-        """All that may matter: of the best item, all differences of two items."""
+        """All directions that may matter for the goal: for the best item, all differences of two items."""
         return goal.directions(problem)
 
     def candidate(self, problem: Problem, goal: Goal) -> Answer | None:
-        """Any."""
+        """None: the answer at the estimate may pass."""
         return None

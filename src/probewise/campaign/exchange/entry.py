@@ -142,7 +142,7 @@ def _short(value: Any) -> str:
 
 
 def _cell(value: Any) -> Any:
-    """None for an empty cell, Python's own numbers; names keep their blanks."""
+    """A cell as None if empty, or as one of Python's own numbers; names keep their blanks."""
     if isinstance(value, str):
         return value if value.strip() else None
     return value.item() if isinstance(value, np.generic) else value

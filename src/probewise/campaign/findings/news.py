@@ -13,7 +13,7 @@ from probewise.tables import named
 
 
 class Stand(NamedTuple):
-    """Who is declared, and who may be."""
+    """Which items are declared, and which may be."""
 
     declared: Answer | None
     """The items declared to be the answer."""

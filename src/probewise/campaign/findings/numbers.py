@@ -54,10 +54,10 @@ class ItemNumbers:
 
 @dataclass(frozen=True)
 class Numbers:
-    """All items."""
+    """What is known of all items."""
 
     items: tuple[ItemNumbers, ...]
-    """In the order of the problem."""
+    """One entry per item, in the order of the problem."""
     order: tuple[int, ...]
     """From the leader to the one farthest behind; what cannot be compared yet comes last."""
     leader: int | None
@@ -67,7 +67,7 @@ class Numbers:
     rival: int | None
     """The closest one of those that are left, or of all once none is."""
     decided: bool
-    """Whether that is the answer."""
+    """Whether the algorithm has an answer."""
     reason: str
     """Why the leader leads."""
     sentence: str
@@ -90,7 +90,7 @@ class Finished:
 
     @classmethod
     def each(cls, problem: Problem, batches: Sequence[Measurements], sigma: Array) -> Finished:
-        """Where every batch is a round."""
+        """The rounds if every batch is one."""
         fits = tuple(least_squares(problem.probes, batch, sigma=sigma) for batch in batches)
         return cls(Pooled(fits), tuple(range(1, len(fits) + 1)))
 
@@ -179,7 +179,7 @@ class _Spans:
         return cls(np.full(count, np.nan), np.full(count, np.inf))
 
     def or_else(self, value: Array) -> _Spans:
-        """With another estimate, without an interval, where there is none."""
+        """The same, with another estimate, without an interval, where there is none yet."""
         return _Spans(np.where(np.isnan(self.value), value, self.value), self.width)
 
     def times(self, noise: float) -> _Spans:

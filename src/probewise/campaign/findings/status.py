@@ -18,7 +18,7 @@ from probewise.numerals import listed
 
 @dataclass(frozen=True)
 class ItemStatus:
-    """One item."""
+    """Where one item stands."""
 
     name: str
     """Its name."""
@@ -43,7 +43,7 @@ class Status:
     answer: tuple[str, ...] | None
     """All items declared, perhaps none; None until they are, or while the data contradict the assumptions."""
     leader: str | None
-    """The one in front."""
+    """The first item of the answer or, until there is one, the item in front."""
     remaining: tuple[str, ...]
     """Items that may be in the answer."""
     progress: float | None
@@ -81,7 +81,7 @@ class Status:
 
 
 def status(ledger: Ledger, trail: Trail, appraisal: Appraisal) -> Status:
-    """Where a campaign stands; it only looks."""
+    """Where a campaign stands; writes nothing."""
     problem, goal, algorithm = trail.charter.problem, trail.goal, trail.charter.algorithm
     standing, found, adequacy = appraisal.standing, appraisal.numbers, appraisal.adequacy
     forecast = algorithm.forecast(ledger.problem, goal, trail.state) if algorithm.forecasts else None

@@ -18,9 +18,9 @@ class Shape:
     """What a value must be."""
 
     expected: str
-    """In words."""
+    """What is expected, in words."""
     fits: Callable[[Any], bool]
-    """Whether it is so."""
+    """Whether a value is as expected."""
 
 
 def _parses(parse: Callable[[str], object], value: Any) -> bool:
@@ -46,7 +46,7 @@ JSON = Shape("a JSON object", lambda value: type(value) is dict)
 
 
 def maybe(shape: Shape) -> Shape:
-    """It, or null."""
+    """A value of this shape, or null."""
     return Shape(f"{shape.expected}, or null", lambda value: value is None or shape.fits(value))
 
 
@@ -59,7 +59,7 @@ def several(shape: Shape, *, count: int | None = None) -> Shape:
 
 
 def table(shape: Shape) -> Shape:
-    """Names, and one of them under each."""
+    """An object that holds a value of this shape under each name."""
     return Shape(
         f"an object with {shape.expected} under each name",
         lambda value: type(value) is dict and all(map(shape.fits, value.values())),
@@ -80,7 +80,7 @@ _POWERS = Shape(
 
 
 def _word(word: str) -> Shape:
-    """This word and no other."""
+    """Exactly this word."""
     return Shape(word, lambda value: value == word)
 
 

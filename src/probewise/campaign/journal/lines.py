@@ -266,7 +266,7 @@ def _header() -> bytes:
 
 
 def _ended(data: bytes) -> bytes:
-    """All lines that end."""
+    """All lines that end with a line feed."""
     return data[: data.rfind(b"\n") + 1]
 
 
@@ -376,7 +376,7 @@ except ImportError:  # Windows
         msvcrt.locking(file, msvcrt.LK_UNLCK, 1)  # type: ignore[attr-defined]
 
     def _keep_name(path: Path) -> None:
-        """Nothing: here the name is as safe as the content."""
+        """Do nothing: on this system the name is as safe as the content."""
 else:
     _BINARY = 0
 

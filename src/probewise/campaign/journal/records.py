@@ -48,11 +48,11 @@ class Record:
     body: dict[str, Any]
     """What happened, as JSON."""
     time: str
-    """UTC, as ISO 8601."""
+    """Time of the record in UTC, as ISO 8601."""
     author: str
-    """Who."""
+    """Who wrote the record."""
     version: str
-    """Version of the package."""
+    """Version of the package that wrote it."""
     digest: str
     """SHA-256 of the digest before and of the text of this record: equal only if all records up to here are."""
     line: str

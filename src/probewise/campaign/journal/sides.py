@@ -21,11 +21,11 @@ from probewise.campaign.journal.tables import JOURNAL
 from probewise.errors import InvalidCampaign
 
 _LOOKS, _PAUSE = 25, 0.02
-"""A side file that others write at this moment is in order after a while; one that is left over never is."""
+"""Looks, and seconds between them: a side file that others are writing is soon in order, a left-over one never."""
 _OTHER = "it was written for another file, or at another time"
 _JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 _SIZES = [2**power for power in range(9, 17)]
-"""Of a page, and of what a disk writes at once."""
+"""Possible sizes of a page, and of what a disk writes at once."""
 _WAL_MAGIC = (0x377F0682, 0x377F0683)
 _CHANGES = (slice(18, 20), slice(24, 28), slice(60, 64), slice(68, 72), slice(92, 100))
 """Bytes of the first page in which a file differs from itself when its mode and its two numbers were changed."""
@@ -39,7 +39,7 @@ class _Header(NamedTuple):
     identity: int
     """Drawn when the file was made; 0 in files of version 0.1.0."""
     records: int
-    """How many there are at least."""
+    """Number of records that the file holds at least."""
 
 
 def check(path: Path) -> None:

@@ -27,7 +27,7 @@ class Storage(abc.ABC):
     @property
     @abc.abstractmethod
     def name(self) -> str:
-        """What messages call it."""
+        """The name of the storage in messages."""
 
     @abc.abstractmethod
     def read(self, after: int = 0) -> Sequence[str]:
@@ -100,5 +100,5 @@ def check_schema(found: object, name: str) -> int:
 
 
 def back_up(path: Path, schema: int) -> Path:
-    """Where the copy of a file goes before it is migrated."""
+    """Path of the copy that is made of a file before it is migrated."""
     return path.with_name(f"{path.name}.schema-{schema}.{datetime.now(UTC):%Y%m%d-%H%M%S-%f}")

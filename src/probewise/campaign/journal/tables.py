@@ -16,7 +16,7 @@ CREATE = (
     f"CREATE TABLE {JOURNAL} (campaign TEXT NOT NULL, seq INTEGER NOT NULL, record TEXT NOT NULL, "
     "PRIMARY KEY (campaign, seq))",
 )
-"""What makes them."""
+"""Statements that create the tables."""
 
 Run = Callable[[str], Any]
 """Executes a statement."""
@@ -36,7 +36,7 @@ def schema_of(rows: Sequence[tuple[Any, ...]], name: str) -> int:
 
 
 def migrate(run: Run, found: int) -> None:
-    """From an older schema to this one."""
+    """Bring tables of an older schema to this one."""
     for version in range(found, SCHEMA):
         MIGRATIONS[version](run)
     run(f"UPDATE {VERSION} SET version = {SCHEMA}")

@@ -26,7 +26,7 @@ from probewise.measurements import Measurements
 from probewise.numerals import percent, plural
 
 PROBES = 15
-"""Probes that are shown of many."""
+"""Largest number of probes shown."""
 SOURCES = {"noise": "within rounds", "drift": "between rounds", "fit": "lack of fit"}
 
 
@@ -161,7 +161,7 @@ def _residuals(view: View) -> list[Content]:
 
 
 def _versions(amended: int) -> str:
-    """That changed data cost confidence."""
+    """A sentence about what changed data cost in confidence."""
     if not amended:
         return ""
     times = "once" if amended == 1 else f"{amended} times"

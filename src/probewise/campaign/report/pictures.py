@@ -10,11 +10,11 @@ from html import escape
 from probewise.campaign.report.page import Html, number
 
 WIDTH = 944.0
-"""Of a picture as wide as the page, in units of about one pixel."""
+"""Width of a picture as wide as the page, in units of about one pixel."""
 LETTERS = 44
-"""Of a name beside a row, at most."""
+"""Largest number of letters of a name beside a row."""
 PANEL = (300.0, 164.0)
-"""Of a small one."""
+"""Width and height of a small picture."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Bar:
     state: str
     """Class of the style sheet."""
     text: str
-    """What stands beside it."""
+    """Text beside the bar."""
 
 
 @dataclass(frozen=True)

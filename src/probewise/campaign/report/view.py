@@ -23,7 +23,7 @@ class View:
     """A campaign at one moment."""
 
     name: str
-    """Of its file or database."""
+    """Name of its file or database."""
     ledger: Ledger
     trail: Trail
     status: Status

@@ -41,7 +41,7 @@ def report(now: View) -> str:
 
 
 def body(now: View) -> Html:
-    """From the decision down to the records."""
+    """All sections, from the decision down to the records."""
     links = (tag("a", title, href=f"#{part}") for part, title in PARTS.items())
     time = now.ledger.last.time[:16].replace("T", " ")
     parts = [

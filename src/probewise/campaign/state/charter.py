@@ -28,7 +28,7 @@ class Charter:
     """Problem, goal, algorithm and seed, and how the laboratory's tables look."""
 
     problem: Problem
-    """As at the start; what changes later is in the ledger."""
+    """The problem at the start; the ledger has what changes later."""
     goal: Goal
     """What is to be found, and how surely."""
     algorithm: Algorithm[Any]

@@ -27,9 +27,9 @@ class Ledger:
     """The campaign after some record."""
 
     charter: Charter
-    """What it is about."""
+    """What the campaign is about."""
     problem: Problem
-    """As in the charter, with the stock of now."""
+    """The problem of the charter, with the present stock."""
     last: Record
     """The last record; its digest stands for all of them."""
     sheets: tuple[Sheet, ...] = ()
@@ -49,7 +49,7 @@ class Ledger:
 
     @classmethod
     def start(cls, record: Record) -> Ledger:
-        """After the first record."""
+        """The ledger after the first record."""
         if record.kind != "created":
             raise record.fault(f"a journal begins with 'created', got '{record.kind}'")
         try:
@@ -61,7 +61,7 @@ class Ledger:
         return cls(charter, charter.problem, record)
 
     def after(self, record: Record) -> Ledger:
-        """After one more record."""
+        """The ledger after one more record."""
         return replace(_FOLD[record.kind](self, record), last=record)
 
     @property
@@ -138,7 +138,7 @@ class Ledger:
         return float(sheet.outcomes[row]) if sheet.states[row] == RECORDED else None
 
     def changed(self, places: list[Place], outcomes: float | Array, state: int) -> Ledger:
-        """With another outcome and state of some rows."""
+        """The ledger with other outcomes and states of some rows."""
         inside: dict[int, list[int]] = {}
         for at, (number, _) in enumerate(places):
             inside.setdefault(number, []).append(at)

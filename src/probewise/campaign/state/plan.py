@@ -32,7 +32,7 @@ class Plan:
     counts: NDArray[np.int64]
     """(m,): how often each, at least once."""
     key: str
-    """32 hexadecimal digits."""
+    """The key of the order, 32 hexadecimal digits."""
 
     def __post_init__(self) -> None:
         probes, counts = self.probes, self.counts
@@ -51,7 +51,7 @@ class Plan:
         return cls(probes, counts[probes], key)
 
     def to_json(self) -> dict[str, Any]:
-        """The part of a record that says it."""
+        """The plan as part of a record."""
         return {"probes": self.probes.tolist(), "counts": self.counts.tolist(), "key": self.key}
 
     @cached_property

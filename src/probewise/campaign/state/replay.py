@@ -102,7 +102,7 @@ class Trail:
 
     @property
     def came(self) -> Measurements:
-        """What is there of the open round."""
+        """The measurements of the open round so far."""
         return Measurements.empty(self.charter.problem.n_probes) if self.open is None else self.open.came
 
     @cached_property

@@ -41,7 +41,7 @@ class Sheet:
     number: int
     """Number of the round, from 1."""
     plan: Plan | NDArray[np.int64]
-    """From which the rows follow, or (k,): the probe of each row."""
+    """The plan that determines the rows, or (k,): the probe of each row."""
     outcomes: Array
     """(k,): the outcome that counts now, NaN where there is none."""
     states: NDArray[np.int8]
@@ -107,7 +107,7 @@ class Sheet:
         return Measurements.from_outcomes(n_probes, self.probes[there], self.outcomes[there])
 
     def changed(self, rows: NDArray[np.int64], outcomes: float | Array, state: int) -> Sheet:
-        """With another outcome and state of some rows, numbered from 0."""
+        """The sheet with other outcomes and states of some rows, numbered from 0."""
         values, states = self.outcomes.copy(), self.states.copy()
         values[rows], states[rows] = outcomes, state
         return replace(self, outcomes=values, states=states)

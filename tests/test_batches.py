@@ -118,14 +118,15 @@ def test_a_round_in_batches_is_told_as_one():
 
 def test_a_budget_ends_the_search_before_the_batch_that_exceeds_it():
     problem, theta = pw.instances.sphere(20, 4, seed=1)
-    for budget, spent in ((20, 14), (21, 21)):
+    for budget, spent in ((6, 0), (20, 14), (21, 21), (30, 28)):
         result = pw.identify(
             problem,
             measure=LinearEnvironment(problem, theta).measure,
             algorithm=pw.Sage(max_batch=7, min_batch=7),
             budget=budget,
         )
-        assert (result.status, result.item, result.measurements) == ("budget exhausted", None, spent)
+        assert (result.status, result.measurements) == ("budget exhausted", spent)
+        assert (result.item is None) == (spent == 0)
 
 
 def test_bets_on_rounds_that_overlapped_know_nothing_of_each_other():

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -160,6 +160,28 @@ class Names(Uniform):
         return dataclasses.replace(Uniform.standing(self, problem, goal, state), remaining=["a", "b"])
 
 
+@dataclasses.dataclass(frozen=True)
+class Certain(Uniform):
+    attains: ClassVar[bool] = True
+
+    def confidence(self, problem: Any, goal: Any, state: Any) -> float:
+        return 0.5
+
+
+@dataclasses.dataclass(frozen=True)
+class Modest(Uniform):
+    attains: ClassVar[bool] = True
+
+    def confidence(self, problem: Any, goal: Any, state: Any) -> float:
+        return 0.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Talkative(Uniform):
+    def confidence(self, problem: Any, goal: Any, state: Any) -> float:
+        return 0.0
+
+
 BROKEN: dict[type[Algorithm[Any]], str] = {
     Fractions: "int64 counts",
     Negative: "at least 0",
@@ -176,6 +198,9 @@ BROKEN: dict[type[Algorithm[Any]], str] = {
     Doubled: "remaining must name each item once",
     Aside: r"the guess must be among the items left, \[1 2\], got \(0,\)",
     Names: "remaining must be int64 numbers of items",
+    Certain: "before anything is measured no confidence is attained, got 0.5",
+    Modest: "an answer has attained 0.95 at least, got 0.0",
+    Talkative: "does not say how sure its guess is must refuse to",
 }
 
 

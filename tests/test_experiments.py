@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -208,13 +209,17 @@ def test_findings_of_each_instance() -> None:
 def tables(tmp_path: Path) -> list[str]:
     (tmp_path / "probes.csv").write_text("id,a,b\np1,1,0\np2,0,1\n")
     (tmp_path / "items.csv").write_text("id,a,b\nx,1,0.2\ny,0.4,0.8\n")
-    return ["--probes", str(tmp_path / "probes.csv"), "--items", str(tmp_path / "items.csv")]
+    return ["--probes", str(tmp_path / "probes.csv"), "--items", str(tmp_path / "items.csv"), "--model", "none"]
 
 
 def called(*words: str, code: int = 0) -> Any:
     done = CliRunner().invoke(main, list(words))
     assert done.exit_code == code, done.output + done.stderr
     return done
+
+
+def one_line(done: Any) -> str:
+    return " ".join(done.stdout.split())
 
 
 def test_simulate_compares_algorithms(tables: list[str], tmp_path: Path) -> None:
@@ -265,8 +270,18 @@ def test_commands_that_measure_badly(tables: list[str], command: str, sentence: 
 
 def test_identify_needs_one_laboratory_and_respects_a_budget(tables: list[str]) -> None:
     assert "either --measure COMMAND or --theta" in called("identify", *tables, code=2).stderr
-    done = called("identify", *tables, "--theta", "1,0", "--budget", "3", code=1)
-    assert "would exceed the budget" in done.stdout
+    done = called("identify", *tables, "--theta", "0.01,0", "--budget", "30", code=1)
+    said = r"No answer after 30 measurements in \d+ rounds: the budget is spent\. Best guess: '[xy]', (no )?confidence "
+    assert re.search(said, one_line(done))
+    done = called("identify", *tables, "--theta", "0.01,0", "--budget", "30", "--json", code=1)
+    found = json.loads(done.stdout)
+    assert (found["status"], found["measurements"]) == ("budget exhausted", 30)
+    assert found["item"] is not None
+    assert 0 <= found["confidence"] < 0.95
+    done = called("identify", *tables, "--theta", "0.01,0", "--budget", "0", code=1)
+    assert "too little for a guess" in one_line(done)
+    done = called("identify", *tables, "--theta", "0.01,0", "--algorithm", "lingape", "--budget", "9", code=1)
+    assert "lingape does not say how sure that is" in one_line(done)
 
 
 def test_list_names_every_algorithm() -> None:

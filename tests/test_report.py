@@ -204,7 +204,7 @@ def test_names_are_escaped_everywhere() -> None:
     ("options", "headline", "badge"),
     [
         ({"rounds": 0}, r"Nothing has been measured yet\.", "Undecided"),
-        ({"rounds": 1}, r"leads, but \d other items of 8 may still be the best\.", "Undecided"),
+        ({"rounds": 1}, r"leads with no confidence yet, but \d other items of 8 may still be the best\.", "Undecided"),
         ({"epsilon": 4.0}, r"is within 4 of the best, with confidence 95 %\.", "Decided"),
         ({"bend": 2.0}, r"came out first, but the data contradict the assumptions\.", "Not certified"),
     ],

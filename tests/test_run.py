@@ -51,8 +51,9 @@ def test_what_a_laboratory_raises_goes_through() -> None:
 
 def test_items_that_never_differ_end_with_the_budget() -> None:
     result = identify()
-    assert (result.item, result.status) == (None, "budget exhausted")
-    assert result.measurements <= 100
+    assert (result.item, result.status) == (0, "budget exhausted")  # a guess, without any confidence
+    assert (result.confidence, result.measurements) == (0.0, 100)
+    assert "best guess '0', no confidence yet" in repr(result)
 
 
 @pytest.mark.parametrize("algorithm", [pw.Sage(growth=2.0), pw.Rage("tight"), pw.XYStatic(growth=2.0)])

@@ -16,6 +16,16 @@ def percent(share: float) -> str:
     return f"{100.0 * share:.4g} %"
 
 
+def attained(confidence: float) -> str:
+    """0.8329 as "confidence 83.2 %": rounded down, and in words where nothing is left."""
+    doubt = 1.0 - confidence
+    if doubt < 1e-9:
+        return "confidence above 99.9999999 %" if doubt > 0 or confidence < 1.0 else "confidence 100 %"
+    places = max(1, math.floor(-math.log10(doubt)) - 1)
+    shown = math.floor(100.0 * confidence * 10**places + 1e-9) / 10**places
+    return f"confidence {shown:.{places}f} %" if shown > 0 else "no confidence yet"
+
+
 def three_digits(value: float) -> str:
     """Three digits, without an exponent where it can be read without."""
     return f"{float(f'{value:.3g}'):,.0f}" if 1e3 <= abs(value) < 1e12 else f"{value:.3g}"

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from probewise.coordinates import Array
 from probewise.measurements import Measurements
+from probewise.numerals import attained
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,10 +24,10 @@ class Round:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """The item found, what it cost, and every round on the way."""
+    """The item found or guessed, what it cost, and every round on the way."""
 
     items: tuple[int, ...] | None
-    """Numbers of the items that answer the question; None if the budget ended first."""
+    """Numbers of the items that answer the question, or of the best guess if the budget ended first; None without."""
     item_names: tuple[str, ...]
     """Their names."""
     measurements: int
@@ -41,6 +42,8 @@ class Result:
     """(d,): least-squares estimate of θ from all measurements, for display; decisions were the algorithm's."""
     history: tuple[Round, ...]
     """Every round, in order; enough to replay the run."""
+    confidence: float | None = None
+    """What the items have attained, 0 for none yet: docs/confidence-attained.md; None if the algorithm cannot say."""
 
     @property
     def item(self) -> int | None:
@@ -55,4 +58,6 @@ class Result:
     def __repr__(self) -> str:
         names = ", ".join(map(repr, self.item_names))
         found = f"item{'s' * (len(self.item_names) > 1)} {names}" if names else "no item"
+        if self.status == "budget exhausted" and names:
+            found = f"best guess {names}" + ("" if self.confidence is None else f", {attained(self.confidence)}")
         return f"Result({self.status}: {found}, {self.measurements:,} measurements in {self.rounds} rounds)"

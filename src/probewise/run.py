@@ -52,7 +52,8 @@ def identify(
 ) -> Result:
     """Find the best item by calling ``measure(indices) -> outcomes`` round by round, one outcome per index in order.
 
-    ``budget`` ends the search, without an answer, before a round that would exceed that many measurements.
+    At most ``budget`` measurements are made: the last round is cut down to what is left, where the algorithm takes any
+    rounds, or left out. The result is then the best guess, with the confidence that it has attained.
     """
 
     def observe(counts: Counts, step: int) -> Measurements:
@@ -113,8 +114,10 @@ def loop(
     while (answer := algorithm.answer(problem, goal, state)) is None:
         if plan is None and data.n < FOREVER:
             plan, came = algorithm.ask(problem, goal, state, stream(rounds)), Measurements.empty(problem.n_probes)
+            if budget is not None and algorithm.takes_any_rounds:  # before its outcomes: a round like any other
+                plan = algorithm.limits.cut(plan, budget - data.n)
         counts = None if plan is None else algorithm.limits.batch(plan, came.count)
-        if plan is None or counts is None or (budget is not None and data.n + int(counts.sum()) > budget):
+        if plan is None or counts is None or _spent(budget, data.n, counts):
             status = "budget exhausted"
             break
         measurements = observe(counts, rounds)
@@ -128,8 +131,15 @@ def loop(
             standing = algorithm.standing(problem, goal, state)
             progress(Progress(rounds, data.n, cost, standing, algorithm.answer(problem, goal, state)))
     theta = least_squares(problem.probes, data, sigma=problem.sigma).theta
-    names = tuple(problem.item_names[i] for i in answer or ())
-    return Result(answer, names, data.n, data.cost(problem.cost), rounds, status, theta, tuple(history))
+    items = answer if answer is not None else algorithm.standing(problem, goal, state).guess or None
+    sure = algorithm.confidence(problem, goal, state) if algorithm.attains and items is not None else None
+    names = tuple(problem.item_names[i] for i in items or ())
+    return Result(items, names, data.n, data.cost(problem.cost), rounds, status, theta, tuple(history), sure)
+
+
+def _spent(budget: int | None, measured: int, counts: Counts) -> bool:
+    """Whether a budget leaves nothing, or too little for these counts."""
+    return budget is not None and (not counts.any() or measured + int(counts.sum()) > budget)
 
 
 def check(problem: Problem, goal: Goal, algorithm: Algorithm[Any]) -> None:

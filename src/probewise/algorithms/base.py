@@ -75,6 +75,9 @@ class Algorithm(abc.ABC, Generic[S]):
     forecasts: ClassVar[bool] = False
     """Whether it can say what is left to do; the two forecasts below are refused unless it can."""
 
+    attains: ClassVar[bool] = False
+    """Whether it can say how sure its guess has become; ``confidence`` is refused unless it can."""
+
     @property
     @abc.abstractmethod
     def proven(self) -> bool:
@@ -110,6 +113,14 @@ class Algorithm(abc.ABC, Generic[S]):
     def limits(self) -> Limits:
         """What can be measured at once; a round is given out in batches within them, and told as a whole."""
         return Limits()
+
+    def confidence(self, problem: Problem, goal: Goal, state: S) -> float | None:
+        """The confidence that the guess of ``standing``, or the answer, has attained; None where it cannot say.
+
+        For each α, with probability at most α, a guess that is not right is ever shown with 1 - α or more, whenever it
+        is looked at; at an answer it is at least 1 - δ. 0 is no confidence yet.
+        """
+        raise InvalidAlgorithm(f"{self.name} cannot say how sure its guess is; choose one that can, such as Sage.")
 
     def forecast(self, problem: Problem, goal: Goal, state: S) -> Forecast | None:
         """What is left to do, a pure function of the state; None while it cannot be told."""

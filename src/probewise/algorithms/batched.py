@@ -16,7 +16,7 @@ from probewise.goals import Answer, Goal
 from probewise.measurements import Measurements
 from probewise.problem import Problem
 
-_DECLARED = ("goals", "learns_sigma", "minds_stock", "takes_any_rounds", "forecasts", "needs")
+_DECLARED = ("goals", "learns_sigma", "minds_stock", "takes_any_rounds", "forecasts", "attains", "needs")
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,10 @@ class Batched(Algorithm[Any]):
     def standing(self, problem: Problem, goal: Goal, state: Any) -> Standing:
         """Where items stand for the algorithm."""
         return self.algorithm.standing(problem, goal, state)
+
+    def confidence(self, problem: Problem, goal: Goal, state: Any) -> float | None:
+        """Of the algorithm; a round that is not complete does not count."""
+        return self.algorithm.confidence(problem, goal, state)
 
     def forecast(self, problem: Problem, goal: Goal, state: Any) -> Forecast | None:
         """The forecast of the algorithm; each of its rounds may take several batches."""

@@ -56,6 +56,13 @@ class Limits:
         left = np.where(plan > 0, np.minimum(np.minimum(room, ceiling) - plan, short), 0).astype(np.int64)
         return plan + _first(short, left, plan, plan)
 
+    def cut(self, plan: Counts, n: int) -> Counts:
+        """(n,): a plan like this of at most ``n`` measurements that batches can make up; zeros if there is none."""
+        if int(plan.sum()) <= n:
+            return plan
+        size = self.size(n)
+        return _first(size if size <= n else 0, plan, plan, np.zeros_like(plan))
+
     def batch(self, plan: Counts, told: Counts) -> Counts:
         """(n,): the next measurements of a plan of which ``told`` have come: what makes equal batches of the rest.
 

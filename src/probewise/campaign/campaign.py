@@ -266,7 +266,8 @@ class Campaign:
         theta = least_squares(problem.probes, data, sigma=problem.sigma).theta
         items = None if standing.answer is None else ledger.declared
         state = "identified" if items is not None else "undecided" if ledger.declared is None else "not certified"
-        return Result(items, standing.answer or (), data.n, standing.cost, len(rounds), state, theta, rounds)
+        sure = None if items is None else standing.confidence
+        return Result(items, standing.answer or (), data.n, standing.cost, len(rounds), state, theta, rounds, sure)
 
     def report(self, path: str | Path) -> None:
         """Write one HTML file with the decision, the evidence and every record."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import subprocess
 from collections.abc import Callable
+from typing import Any
 
 import click
 import numpy as np
@@ -17,7 +18,7 @@ from probewise.cli.hardness import assumed
 from probewise.cli.inputs import WHOLE, Source, json_option, source_options
 from probewise.cli.roles import print_roles, roles
 from probewise.coordinates import Array
-from probewise.numerals import plural
+from probewise.numerals import attained, listed, plural
 
 Measure = Callable[[NDArray[np.int64]], Array]
 
@@ -40,7 +41,7 @@ Measure = Callable[[NDArray[np.int64]], Array]
     help="Algorithm and its settings; `probewise list` shows them all.",
 )
 @click.option(
-    "--budget", type=WHOLE, metavar="N", help="Give up before a round that would exceed N measurements in total."
+    "--budget", type=WHOLE, metavar="N", help="Make at most N measurements in total, then name the best guess."
 )
 @delta_option
 @epsilon_option
@@ -103,6 +104,7 @@ def command(
                 "measurements": result.measurements,
                 "cost": result.cost,
                 "rounds": result.rounds,
+                "confidence": result.confidence,
                 "delta": delta,
                 "epsilon": epsilon,
                 "estimate": dict(zip(problem.feature_names, result.estimate.tolist(), strict=True)),
@@ -111,11 +113,11 @@ def command(
         )
     else:
         print_roles(problem)
-        _report(result, goal, proven=chosen.proven, costly=source.cost_column is not None)
-    context.exit(0 if result.items is not None else 1)
+        _report(result, goal, chosen, costly=source.cost_column is not None)
+    context.exit(0 if result.status == "identified" else 1)
 
 
-def _report(result: pw.Result, goal: pw.Goal, *, proven: bool, costly: bool) -> None:
+def _report(result: pw.Result, goal: pw.Goal, algorithm: pw.Algorithm[Any], *, costly: bool) -> None:
     rows, total = [], 0
     for number, past in enumerate(result.history, 1):
         total += past.measurements.n
@@ -126,12 +128,22 @@ def _report(result: pw.Result, goal: pw.Goal, *, proven: bool, costly: bool) -> 
         output.table(("round", "measurements", "so far", "probes used"), rows)
     effort = f"{output.number(result.measurements)} measurements in {plural(result.rounds, 'round')}"
     effort += f", cost {output.number(result.cost)}" if costly else ""
-    if result.items is None:
-        output.say(f"No answer after {effort}: the next round would exceed the budget.", style="yellow")
+    if result.status != "identified":
+        output.say(f"No answer after {effort}: the budget is spent. {_guessed(result, algorithm)}", style="yellow")
         return
     output.title(goal.claim([f"'{name}'" for name in result.item_names], exact=goal.epsilon == 0))
-    proof = "" if proven else ", which is not proved for these settings"
+    proof = "" if algorithm.proven else ", which is not proved for these settings"
     output.say(f"{effort}; wrong with probability at most {goal.delta:g}{proof}.")
+
+
+def _guessed(result: pw.Result, algorithm: pw.Algorithm[Any]) -> str:
+    """The best guess, and how sure it is."""
+    if result.items is None:
+        return "That is too little for a guess."
+    guess = f"Best guess: {listed([repr(name) for name in result.item_names])}"
+    if result.confidence is None:
+        return f"{guess}; {algorithm.name} does not say how sure that is."
+    return f"{guess}, {attained(result.confidence)}."
 
 
 def _words(command: str) -> list[str]:

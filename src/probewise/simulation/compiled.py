@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from probewise.algorithms.base import Algorithm
-from probewise.algorithms.lingape.lingape import Comparison, LinGapE
+from probewise.algorithms.lingape.lingape import Comparison, LinGapE, first_largest
 from probewise.algorithms.lingape.shares import shares
 from probewise.confidence import SelfNormalised, TrackAndStop
 from probewise.coordinates import Array, Counts
@@ -70,15 +70,15 @@ def run(
     if algorithm.answer(problem, goal, state) is None and algorithm.initial != "none":
         counts = algorithm.ask(problem, goal, state, rng)
         if counts.sum() > limit:
-            return _result(problem, None, data, 0)
+            return _result(problem, None, None, data, 0)
         data, rounds = in_order(environment, rng)(counts, 0), 1
         state = algorithm.tell(problem, goal, state, data)
-    answer = algorithm.answer(problem, goal, state)
+    answer = guess = algorithm.answer(problem, goal, state)
     if answer is None:
-        answer, count, mean = _advanced(environment, goal, algorithm, state, data, rng, limit)
+        answer, guess, count, mean = _advanced(environment, goal, algorithm, state, data, rng, limit)
         rounds += int((count - data.count).sum())
         data = Measurements(count, mean, np.zeros(problem.n_probes))
-    return _result(problem, answer, data, rounds)
+    return _result(problem, answer, guess if data.n else answer, data, rounds)
 
 
 def _known(algorithm: Algorithm[Any]) -> bool:
@@ -96,11 +96,11 @@ def _numbers(environment: LinearEnvironment, size: int, rng: np.random.Generator
     return rng.random(size) if noise == "bernoulli" else unit_noise(noise, size, rng)
 
 
-def _result(problem: Problem, answer: Answer | None, data: Measurements, rounds: int) -> Result:
+def _result(problem: Problem, answer: Answer | None, guess: Answer | None, data: Measurements, rounds: int) -> Result:
     status = "budget exhausted" if answer is None else "identified"
-    names = tuple(problem.item_names[i] for i in answer or ())
+    names = tuple(problem.item_names[i] for i in guess or ())
     theta = least_squares(problem.probes, data, sigma=problem.sigma).theta
-    return Result(answer, names, data.n, data.cost(problem.cost), rounds, status, theta, ())
+    return Result(guess, names, data.n, data.cost(problem.cost), rounds, status, theta, ())
 
 
 def _advanced(
@@ -111,8 +111,8 @@ def _advanced(
     data: Measurements,
     rng: np.random.Generator,
     limit: float,
-) -> tuple[Answer | None, Counts, Array]:
-    """The answer, or None at the limit, with counts (n,) and mean outcomes (n,) of all measurements."""
+) -> tuple[Answer | None, Answer, Counts, Array]:
+    """The answer, or None at the limit, the item in front, counts (n,) and mean outcomes (n,) of all measurements."""
     from probewise.simulation import kernel
 
     problem = environment.problem
@@ -129,8 +129,11 @@ def _advanced(
             _look_up(problem, work, int(work.whole[kernel.LEADER]), int(work.whole[kernel.RIVAL]))
         if why == kernel.SPENT and done >= limit:
             break
-    answer = (int(work.whole[kernel.LEADER]),) if why == kernel.STOPPED else None
-    return answer, work.counts, work.total / np.maximum(work.counts, 1)
+    if why == kernel.STOPPED:
+        answer = guess = (int(work.whole[kernel.LEADER]),)
+    else:
+        answer, guess = None, (first_largest(state.items @ work.theta),)
+    return answer, guess, work.counts, work.total / np.maximum(work.counts, 1)
 
 
 def _prepared(

@@ -66,8 +66,9 @@ def simulate(
     Run r takes its numbers from streams keyed by (seed, r, round), so that 1 and many ``workers`` give the same rows.
     ``progress(finished, runs)`` is called now and then. ``journal`` names a file in which finished runs are kept: the
     same call goes on where an interruption, or a smaller number of runs, ended. ``backend`` is how joblib starts
-    workers: "loky" on this machine, "dask" or "ray" on a cluster that has been connected to. A run that would exceed
-    ``budget`` measurements ends without an answer. Outcomes follow the law that the problem states, or ``noise``.
+    workers: "loky" on this machine, "dask" or "ray" on a cluster that has been connected to. A run that ``budget``
+    measurements end has no answer: its best guess is not in the table, where item is -1 and correct is False. Outcomes
+    follow the law that the problem states, or ``noise``.
     """
     trial = Trial(problem, LinearEnvironment(problem, np.asarray(theta, dtype=np.float64), noise).theta, algorithm)
     about = {
@@ -138,12 +139,12 @@ def one_run(trial: Trial, goal: Goal, noise: Noise | None, seed: int, run: int, 
     began = time.perf_counter()
     result = _identified(environment, goal, algorithm, stream, budget)
     seconds = time.perf_counter() - began
-    correct = result.items is not None and goal.right(problem, problem.items @ theta, result.items)
+    answer = result.items if result.status == "identified" else None  # a guess at the end of a budget is none
     return {
         "run": run,
         "seed": seed,
-        "item": -1 if result.item is None else result.item,
-        "correct": correct,
+        "item": answer[0] if answer else -1,
+        "correct": answer is not None and goal.right(problem, problem.items @ theta, answer),
         "measurements": result.measurements,
         "cost": result.cost,
         "rounds": result.rounds,

@@ -62,7 +62,7 @@ class Runs:
     """Runs of one algorithm, in order of their number."""
 
     columns: dict[str, NDArray[Any]]
-    """COLUMNS name -> (runs,); item is -1 where a budget ended before an answer."""
+    """COLUMNS name -> (runs,); item is -1 where a budget ended before an answer, whatever the guess."""
     provenance: dict[str, Any]
     """Settings and versions that give the same rows again; seconds are the exception."""
 

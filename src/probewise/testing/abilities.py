@@ -32,7 +32,7 @@ def declares_what_it_can(build: Build) -> None:
     goals = algorithm.goals
     fits = isinstance(goals, tuple) and all(isinstance(kind, type) and issubclass(kind, Goal) for kind in goals)
     _expect(fits and bool(goals), f"goals must be a tuple of classes of goals, at least one, got {goals!r}")
-    for what in ("learns_sigma", "minds_stock", "takes_any_rounds", "forecasts"):
+    for what in ("learns_sigma", "minds_stock", "takes_any_rounds", "forecasts", "attains"):
         flag = getattr(algorithm, what)
         _expect(isinstance(flag, bool), f"{what} must be True or False, got {flag!r}")
 
@@ -109,6 +109,32 @@ def forecasts_or_refuses(build: Build) -> None:
     _expect(ahead is not None and ahead.measurements == 0, f"nothing is left to do after the answer, got {ahead}")
 
 
+def attains_or_refuses(build: Build) -> None:
+    """The confidence attained is 0 at first, a pure function of the state, and 1 - δ at the answer; or a refusal."""
+    problem, theta = transductive()
+    algorithm, goal = build(problem, theta), BestItem()
+    state, environment = algorithm.init(problem, goal), LinearEnvironment(problem, theta)
+    if not algorithm.attains:
+        try:
+            algorithm.confidence(problem, goal, state)
+        except InvalidAlgorithm:
+            return
+        raise AssertionError("an algorithm that does not say how sure its guess is must refuse to.")
+    first = algorithm.confidence(problem, goal, state)
+    _expect(not first, f"before anything is measured no confidence is attained, got {first}")
+    for step in range(1000):
+        if algorithm.answer(problem, goal, state) is not None:
+            break
+        rng = np.random.default_rng(step)
+        counts = algorithm.ask(problem, goal, state, rng)
+        state = algorithm.tell(problem, goal, state, environment.draw(counts, rng))
+        sure = algorithm.confidence(problem, goal, state)
+        _expect(sure == algorithm.confidence(problem, goal, state), "the same state must give the same confidence")
+        _expect(sure is None or 0.0 <= sure <= 1.0, f"a confidence must lie between 0 and 1, got {sure}")
+    sure, least = algorithm.confidence(problem, goal, state), 1.0 - goal.delta
+    _expect(sure is not None and sure >= least - 1e-12, f"an answer has attained {least} at least, got {sure}")
+
+
 def works_in_batches(build: Build) -> None:
     """Given out in small batches it is told the same rounds as without, and so finds the same answer."""
     problem, theta = transductive()
@@ -171,6 +197,7 @@ ABILITIES: dict[str, Callable[[Build], None]] = {
         minds_stock_or_refuses,
         takes_any_rounds_or_refuses,
         forecasts_or_refuses,
+        attains_or_refuses,
         works_in_batches,
     )
 }

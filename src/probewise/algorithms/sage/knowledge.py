@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from probewise.algorithms.sage.peaks import Peaks
 from probewise.algorithms.sage.prior import Items, Prior
 from probewise.coordinates import Array
 from probewise.estimate import Pooled, Sums, least_squares
@@ -34,6 +35,8 @@ class Knowledge:
     """(k,): log of what bets against "this item is the best" have made of 1."""
     winner: int | None
     """The item found."""
+    peaks: Peaks
+    """The most that bets against each item have made at the end of any round, for items that are ruled out too."""
     collected: dict[int, Sums] = field(default_factory=dict)
     """For the first and the second item z: what all rounds say of z - z' for the items z' alive; empty at first."""
     eased: dict[int, Array] = field(default_factory=dict)
@@ -55,8 +58,17 @@ class Knowledge:
             collected = {z: now.collected[z] + sums for z, sums in fresh.items()}
             now = replace(now, data=now.data + measurements, pool=now.pool.plus(fit), collected=collected)
         theta = least_squares(problem.probes, now.data, sigma=problem.sigma).theta
-        now = now._of(np.argsort(-(problem.items[now.alive] @ theta), kind="stable"))._concluded(problem, goal)
+        now = now._of(np.argsort(-(problem.items[now.alive] @ theta), kind="stable"))
+        now = replace(now, peaks=now.peaks.raised(now.alive, now.wealth, now.eased))._concluded(problem, goal)
         return replace(now, collected={z: now.sums(problem, z) for z in map(int, now.alive[:2])})
+
+    def confidence(self, problem: Problem, goal: Goal) -> float:
+        """What the item in front has attained, 0 before the first round: docs/confidence-attained.md."""
+        if self.winner is None and not self.collected:
+            return 0.0
+        if problem.n_items == 1:
+            return 1.0
+        return max(0.0, 1.0 - problem.outcome.part * goal.delta - self.peaks.doubt(int(self.alive[0])))
 
     def compared(self, problem: Problem, goal: Goal) -> Claims:
         """What must be known: that the first item is ahead of each other one alive."""

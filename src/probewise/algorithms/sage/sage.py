@@ -15,6 +15,7 @@ from probewise.algorithms.planning import allocated, check_stock, plan, unit_whi
 from probewise.algorithms.sage.claims import Claimed, coarse, needed
 from probewise.algorithms.sage.forecasting import even_race, expected, race, rounds_to_come
 from probewise.algorithms.sage.knowledge import Knowledge, enough
+from probewise.algorithms.sage.peaks import Peaks
 from probewise.algorithms.sage.prior import Prior
 from probewise.coordinates import Counts
 from probewise.design import Directions, star
@@ -62,6 +63,7 @@ class Sage(Algorithm[State]):
     minds_stock: ClassVar[bool] = True
     takes_any_rounds: ClassVar[bool] = True
     forecasts: ClassVar[bool] = True
+    attains: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 1 < self.growth < math.inf:
@@ -85,7 +87,8 @@ class Sage(Algorithm[State]):
             return Claimed.start(problem, goal, self.tol)
         data, m = Measurements.empty(problem.n_probes), problem.n_items
         prior = Prior.of(problem, None if m == 1 else goal.directions(problem), self.tol)
-        return Knowledge(prior, data, Pooled(), np.arange(m), np.zeros(m), 0 if m == 1 else None)
+        winner, peaks = 0 if m == 1 else None, Peaks(np.zeros(m))
+        return Knowledge(prior, data, Pooled(), np.arange(m), np.zeros(m), winner, peaks)
 
     @few
     def ask(self, problem: Problem, goal: Goal, state: State, rng: np.random.Generator) -> Counts:
@@ -121,6 +124,10 @@ class Sage(Algorithm[State]):
             return Standing(remaining, answer or (), 0.0 if answer is None else 1.0)
         progress = float(np.clip(np.nan_to_num(state.wealth[1:].min()) / enough(problem, goal), 0.0, 1.0))
         return Standing(remaining, (int(state.alive[0]),), progress)
+
+    def confidence(self, problem: Problem, goal: Goal, state: State) -> float | None:
+        """What the leader has attained: docs/confidence-attained.md; None for other questions than the best item."""
+        return None if isinstance(state, Claimed) else state.confidence(problem, goal)
 
     @few
     def forecast(self, problem: Problem, goal: Goal, state: State) -> Forecast | None:

@@ -74,6 +74,8 @@ class Status:
     """Records that changed rounds after they had been looked at."""
     risk: float
     """Probability at most with which a wrong item is ever declared, over all versions of the data."""
+    confidence: float | None
+    """What the leader, or the answer, has attained, 0 for none yet; None if that cannot be said."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain dictionaries and lists."""
@@ -107,7 +109,19 @@ def status(ledger: Ledger, trail: Trail, appraisal: Appraisal) -> Status:
         digest=ledger.last.digest,
         amendments=ledger.amended,
         risk=ledger.risk,
+        confidence=_attained(ledger, trail, adequacy),
     )
+
+
+def _attained(ledger: Ledger, trail: Trail, adequacy: Adequacy) -> float | None:
+    """The confidence of the guess over all versions of the data; None if it cannot be told or must not be believed."""
+    charter, replayed = trail.charter, ledger.declared in (None, trail.answer)
+    if not charter.algorithm.attains or not adequacy.certifies or not replayed:
+        return None
+    if ledger.amended and not charter.algorithm.takes_any_rounds:
+        return None
+    sure = charter.algorithm.confidence(charter.problem, trail.goal, trail.state)
+    return None if sure is None else charter.attained(ledger.amended, sure)
 
 
 def _items(found: Numbers) -> tuple[ItemStatus, ...]:

@@ -168,6 +168,20 @@ def _versions(amended: int) -> str:
     return f", and counting that rounds were changed {times} after they had been looked at"
 
 
+def _anytime(view: View) -> str:
+    """What the confidence of a best guess means."""
+    if view.status.confidence is None or view.declared:
+        return ""
+    text = (
+        "The confidence so far, beside the best guess, is about all that is ever shown: for each α, with probability "
+        "at most α, a wrong item is shown with confidence 1 - α or more at any moment. It may fall when another item "
+        "takes the lead, and is not the probability that the item shown is the right one."
+    )
+    if view.ledger.amended and not view.charter.amendments:
+        text += " Numbers shown before rounds were changed count here with the discount of now."
+    return text
+
+
 def assumptions(view: View) -> Html:
     """What must be true for the confidence to hold, in plain words."""
     charter, rows = view.charter, view.rows()
@@ -193,7 +207,7 @@ def assumptions(view: View) -> Html:
     return section(
         "Assumptions",
         tag("ul", *(tag("li", text) for text in texts), class_="plain"),
-        paragraphs(promise),
+        paragraphs(promise, _anytime(view)),
         *_columns(view),
         id_="assumptions",
     )

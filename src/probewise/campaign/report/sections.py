@@ -20,7 +20,7 @@ from probewise.campaign.report.page import (
     tag,
 )
 from probewise.campaign.report.view import View
-from probewise.numerals import listed, percent, plural, with_width
+from probewise.numerals import attained, listed, percent, plural, with_width
 
 TOP, BOTTOM = 20, 5
 """Items that are shown of a long ranking."""
@@ -50,7 +50,9 @@ def headline(view: View) -> str:
         return "The decision is in doubt: what was declared is not what the records lead to."
     first = listed(names) or now.items[now.leader].name
     others = plural(now.remaining - max(len(names), 1), "other item")
-    return f"{first} lead{'s' * (len(names) <= 1)}, but {others} of {items:,} may still be {goal.predicate}."
+    sure = view.status.confidence
+    sofar = "" if sure is None else f" with {attained(sure)}" + " so far" * (sure > 0)
+    return f"{first} lead{'s' * (len(names) <= 1)}{sofar}, but {others} of {items:,} may still be {goal.predicate}."
 
 
 def decision(view: View) -> Html:
@@ -111,6 +113,8 @@ def _tiles(view: View) -> list[Html]:
         ("rounds", f"{status.rounds:,}"),
         ("items left", f"{view.numbers.remaining:,} of {view.charter.problem.n_items:,}"),
     ]
+    if status.confidence is not None and status.answer is None and status.leader is not None:
+        tiles.append(("confidence so far", attained(status.confidence).removeprefix("confidence ")))
     out = [tag("div", tag("dt", name), tag("dd", value)) for name, value in tiles]
     if status.progress is not None:
         share = 1.0 if view.declared else min(status.progress, 0.99)

@@ -66,16 +66,27 @@ class Charter:
 
     def goal_of(self, version: int) -> Goal:
         """The goal with the part of δ that the data may spend after so many amendments: docs/sage.md."""
-        if self.amendments is None:
-            return self.goal
-        share = (self.amendments or 1.0) / (version * (version + 1)) if version else 1.0 - self.amendments
-        return self.goal.at(share * self.goal.delta)
+        return self.goal if self.amendments is None else self.goal.at(self._share(version) * self.goal.delta)
 
     def risk(self, version: int) -> float:
         """What δ bounds once the data have been amended so often: that a wrong item was ever declared."""
+        return min(1.0, self._spent(version) * self.goal.delta)
+
+    def attained(self, version: int, confidence: float) -> float:
+        """What is left of a confidence attained with the data amended so often: docs/confidence-attained.md."""
+        return max(0.0, 1.0 - self._spent(version) / self._share(version) * (1.0 - confidence))
+
+    def _share(self, version: int) -> float:
+        """Of δ, for one version of the data."""
         if self.amendments is None:
-            return min(1.0, (version + 1) * self.goal.delta)
-        return self.goal.delta if self.amendments else min(1.0, self.goal.delta * (2.0 - 1.0 / (version + 1)))
+            return 1.0
+        return (self.amendments or 1.0) / (version * (version + 1)) if version else 1.0 - self.amendments
+
+    def _spent(self, version: int) -> float:
+        """The sum of the shares up to a version; what was set aside counts as a whole."""
+        if self.amendments is None:
+            return version + 1.0
+        return 1.0 if self.amendments else 2.0 - 1.0 / (version + 1)
 
     def stream(self, round_: int) -> np.random.Generator:
         """What the plan of a round may draw from."""

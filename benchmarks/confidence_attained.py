@@ -1,0 +1,150 @@
+"""How often a wrong guess is shown with much confidence: python benchmarks/confidence_attained.py [--runs 4000].
+
+Sage measures where items nearly tie, and somebody looks after every round. For each α the table counts the runs in
+which a wrong item was shown with a confidence of 1 - α or more, in five cases and, for two items measured in equal
+numbers, in 25 times as many runs of 200 rounds, where the accounts alone are simulated:
+
+  drawn       at a moment drawn beforehand, with the item in front
+  best        at the moment that looks best: the item in front has more confidence there than at any other
+  ever        at any moment, with the item in front
+  any item    at any moment, with any item at all: an adversary chooses both; this is what the theorem bounds
+  carried     not what is shown: the largest confidence of any item in front so far, kept when another one takes over
+
+The 99 % upper bound of each of the first four must not exceed α. The last one has no bound; where it exceeds α beyond
+doubt is marked by *.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+import probewise as pw
+from probewise.coordinates import Array
+from probewise.design import remembering
+from probewise.simulation import LinearEnvironment
+from probewise.simulation.table import exact_rate
+
+ALPHAS = (0.5, 0.2, 0.1, 0.05, 0.01)
+KINDS = ("drawn", "best", "ever", "any item", "carried")
+ROUNDS = 30
+DELTA = 0.002
+"""Small enough that searches go on when α has been reached."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Items that nearly tie."""
+
+    problem: pw.Problem
+    theta: Array
+    epsilon: float = 0.0
+
+    @property
+    def wrong(self) -> list[int]:
+        """Items that are not within epsilon of the best."""
+        values = self.problem.items @ self.theta
+        return np.flatnonzero(values < values.max() - self.epsilon).tolist()
+
+
+TWO = pw.Problem(np.eye(2))
+MIXED = pw.Problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], [[1.0, 0.0], [0.0, 1.0], [0.5, 0.5], [0.7, 0.29]])
+CASES = {
+    "two items": Case(TWO, np.array([1e-3, 0.0])),
+    "four items": Case(pw.Problem(np.eye(4)), np.array([1e-3, 0.0, 0.0, 0.0])),
+    "a mixture": Case(MIXED, np.array([1e-3, 0.0])),
+    "unknown noise": Case(replace(TWO, outcome=pw.Gaussian(1.0, unknown=True)), np.array([1e-3, 0.0])),
+    "within 0.1": Case(TWO, np.array([0.101, 0.0]), epsilon=0.1),
+}
+
+
+def looks(case: Case, seed: int, rounds: int = ROUNDS) -> list[tuple[int, float, Array]]:
+    """After each round: the item in front, its confidence, and what each item would have."""
+    algorithm, goal = pw.Sage(growth=1.25), pw.BestItem(DELTA, epsilon=case.epsilon)
+    problem, environment = case.problem, LinearEnvironment(case.problem, case.theta)
+    state, rng, seen = algorithm.init(problem, goal), np.random.default_rng([seed, 14]), []
+    for _ in range(rounds):
+        if algorithm.answer(problem, goal, state) is not None:
+            break
+        state = algorithm.tell(problem, goal, state, environment.draw(algorithm.ask(problem, goal, state, rng), rng))
+        front, sure = algorithm.standing(problem, goal, state).guess[0], algorithm.confidence(problem, goal, state)
+        each = [1.0 - problem.outcome.part * goal.delta - state.peaks.doubt(z) for z in range(problem.n_items)]
+        assert sure is not None
+        assert sure == max(0.0, each[front])
+        seen.append((front, sure, np.array(each)))
+    return seen
+
+
+def shown(seen: Sequence[tuple[int, float, Array]], wrong: Sequence[int], drawn: float) -> list[float]:
+    """For each of KINDS, the largest confidence with which a wrong item was shown; -inf for none."""
+    claims = [sure if front in wrong else -math.inf for front, sure, _ in seen]
+    best = int(np.argmax([sure for _, sure, _ in seen]))
+    adversary = max((float(each[item]) for _, _, each in seen for item in wrong), default=-math.inf)
+    kept = np.maximum.accumulate([sure for _, sure, _ in seen])
+    carried = max(k if front in wrong else -math.inf for k, (front, _, _) in zip(kept, seen, strict=True))
+    return [claims[min(int(drawn * ROUNDS), len(seen) - 1)], claims[best], max(claims), adversary, float(carried)]
+
+
+def audited(case: Case, runs: int, first: int = 0) -> Array:
+    """(runs, 5): what ``shown`` says of each run."""
+    moments = np.random.default_rng(first).random(runs)
+    with remembering():
+        return np.array([shown(looks(case, first + run), case.wrong, moments[run]) for run in range(runs)])
+
+
+def compared(runs: int, rounds: int = 200, growth: float = 1.05, gap: float = 1e-3) -> Array:
+    """(runs, 5): what ``shown`` would say of two items, of which Sage is told n measurements of each in every round.
+
+    Each account is always put on the other item, so that it is M(S_t, W_t)/M(S_1, W_1) of docs/sage.md.
+    """
+    law, rng = pw.Gaussian(), np.random.default_rng(runs)
+    unit = np.ones(1)  # of the first round as Sage plans it: two measurements of each
+    total, precision, peaks = np.zeros(runs), 0.0, np.zeros((2, runs))
+    start: list[Array] = []
+    claims, carried, kept = np.full((rounds, runs), -np.inf), np.full(runs, -np.inf), np.zeros(runs)
+    sure = np.zeros((rounds, runs))
+    for at in range(rounds):
+        n = max(2, math.ceil((growth - 1.0) * 2.0 * precision))
+        precision += n / 2.0
+        total += gap * n / 2.0 + math.sqrt(n / 2.0) * rng.standard_normal(runs)
+        made = [law.log_account(sign * total, np.full(runs, precision), unit, 1.0) for sign in (-1.0, 1.0)]
+        start = start or made
+        peaks = np.maximum(peaks, [now - then for now, then in zip(made, start, strict=True)])
+        behind = total < 0  # the wrong item leads, as sure as the account of the right one makes it
+        sure[at] = 1.0 - np.exp(-np.where(behind, peaks[0], peaks[1]))
+        kept = np.maximum(kept, sure[at])
+        claims[at], carried = np.where(behind, sure[at], -np.inf), np.maximum(carried, np.where(behind, kept, -np.inf))
+    each, drawn, best = np.arange(runs), rng.integers(rounds, size=runs), np.argmax(sure, axis=0)
+    adversary = 1.0 - np.exp(-peaks[0])
+    return np.stack([claims[drawn, each], claims[best, each], claims.max(axis=0), adversary, carried], axis=1)
+
+
+def tabled(name: str, found: Array) -> int:
+    """Prints a table and returns how many of its bounds exceed α."""
+    bad, runs = 0, len(found)
+    print(f"{name}: {runs:,} runs\n  {'α':<6}" + "".join(f"{kind:>16}" for kind in KINDS))
+    for alpha in ALPHAS:
+        rates = [exact_rate(int((found[:, at] >= 1.0 - alpha).sum()), runs) for at in range(len(KINDS))]
+        bad += sum(rate.high > alpha for rate in rates[:-1])
+        cells = [f"{rate.value:.4f} ≤ {rate.high:.4f}" for rate in rates]
+        print(f"  {alpha:<6}" + "".join(f"{cell:>16}" for cell in cells) + " *" * (rates[-1].low > alpha), flush=True)
+    return bad
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=4_000)
+    given = parser.parse_args()
+    print("share of runs, and its 99 % upper bound")
+    bad = tabled("accounts of two items", compared(25 * given.runs))
+    for name, case in CASES.items():
+        bad += tabled(name, audited(case, given.runs))
+    print("all bounds hold" if not bad else f"{bad} bounds exceed α")
+
+
+if __name__ == "__main__":
+    main()

@@ -382,7 +382,7 @@ def test_status_shows_sentence_progress_forecast_and_ranking(folder: Path) -> No
     assert re.match(r"A leads: it is estimated [\d. ±]+ above B, the closest rival", out)
     assert re.search(r"━*─* \d+ % of the way to the answer", out)
     assert re.search(r"to go, about +\d+ +in \d+ rounds?, cost \d+; \d+ to [\d,]+ with probability 80 %", out)
-    assert "no confidence yet in the best guess, A" in out
+    assert re.search(r"confidence +[\d.]+ % +attained by the best guess, A\n", out)
     assert re.search(r"^ A +[\d.]+ ± [\d.]+ +├─+●─+┤ +leading$", out, flags=re.M)
     assert [line.split()[0] for line in out.splitlines() if "●" in line] == ["A", "B", "C"]
     finish(slope=0.3)

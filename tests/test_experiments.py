@@ -253,7 +253,7 @@ def test_identify_by_a_command(tables: list[str], tmp_path: Path) -> None:
     found = json.loads(called("identify", *tables, "--measure", f"python3 {tmp_path}/laboratory.py", "--json").stdout)
     assert found["item"] == "x"
     assert found["measurements"] > 0
-    assert "The best item is 'x'" in called("identify", *tables, "--theta", "1,0").stdout
+    assert "'x' is the best item" in called("identify", *tables, "--theta", "1,0").stdout
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def test_identify_needs_one_laboratory_and_respects_a_budget(tables: list[str]) 
     assert (found["status"], found["measurements"]) == ("budget exhausted", 30)
     assert found["item"] is not None
     assert 0 <= found["confidence"] < 0.95
-    done = called("identify", *tables, "--theta", "0.01,0", "--budget", "0", code=1)
+    done = called("identify", *tables, "--theta", "0.01,0", "--algorithm", "rage", "--budget", "1", code=1)
     assert "too little for a guess" in one_line(done)
     done = called("identify", *tables, "--theta", "0.01,0", "--algorithm", "lingape", "--budget", "9", code=1)
     assert "lingape does not say how sure that is" in one_line(done)

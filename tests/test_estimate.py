@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from probewise import coordinates as module
+from probewise import estimate
 from probewise.coordinates import Array, coordinates
 from probewise.design import remembering
 from probewise.design.criterion import explicit, pairs, star
@@ -356,3 +358,36 @@ def test_a_row_is_inside_exactly_if_nothing_of_it_is_lost() -> None:
         inside = space.is_inside(rows)
         assert 5 < inside.sum() < 40
         np.testing.assert_array_equal(inside, ~space.lost(rows).any(axis=1))
+
+
+def test_rounds_pooled_at_once_are_those_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    probes, rows = rng.standard_normal((6, 4)), np.vstack([rng.standard_normal((7, 4)), np.zeros((1, 4))])
+    rows[5:7] = probes[:2]  # what rounds on one or two probes determine
+    pool, single = Pooled(), []
+    for size in (1, 2, 4, 6, 0, 5, 2):
+        asked = rng.choice(6 if size > 2 else 2, size, replace=False)
+        asked = np.concatenate([asked, asked[:1]])
+        single.append(least_squares(probes, Measurements.from_outcomes(6, asked, rng.standard_normal(asked.size))))
+        pool = pool.plus(single[-1])
+    variance = np.array([fit.variance(rows) for fit in single])
+    precision = np.where(np.isfinite(variance) & (variance > 0), 1.0 / np.where(variance > 0, variance, 1.0), 0.0)
+    total = precision * [fit.mean(rows) for fit in single]
+    assert 0 < np.count_nonzero(precision) < precision.size
+    for numbers in (1, 50, 10**6):  # all rounds by themselves, one or two at a time, and at once
+        monkeypatch.setattr(estimate, "_PRODUCTS", numbers)
+        sums, each = pool.sums(rows), list(pool.each(rows))
+        np.testing.assert_allclose(sums.precision, precision.sum(axis=0), rtol=1e-13)
+        np.testing.assert_allclose(sums.total, total.sum(axis=0), rtol=1e-12, atol=1e-12)
+        np.testing.assert_allclose([one.precision for one in each], precision, rtol=1e-13)
+        np.testing.assert_allclose([one.total for one in each], total, rtol=1e-12, atol=1e-13)
+    assert pool.pure_error == Pooled(tuple(single)).pure_error
+    assert pool.pure_error.degrees == 6
+
+
+def test_what_no_probe_measures_is_refined_until_steps_no_longer_shrink(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps, plain = [], module.image
+    monkeypatch.setattr(module, "image", lambda *args, **kw: (steps.append(1), plain(*args, **kw))[1])
+    space = coordinates(np.random.default_rng(0).standard_normal((3, 6)))
+    assert np.abs(plain(space.rows, space.complement / space.scale[:, None], precise=True).rows).max() < 1e-15
+    assert len(steps) <= 5

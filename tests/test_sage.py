@@ -7,10 +7,10 @@ import pytest
 from scipy.integrate import quad
 
 import probewise as pw
+from probewise import estimate
 from probewise.algorithms.sage.sage import coarse
 from probewise.confidence import log_evidence, log_wealth
 from probewise.design import remembering, working_set
-from probewise.estimate import Estimate
 from probewise.run import loop
 from probewise.simulation import LinearEnvironment
 
@@ -261,8 +261,8 @@ def test_bad_settings(settings, message):
 def test_each_round_is_asked_once_about_each_of_two_leaders(monkeypatch: pytest.MonkeyPatch) -> None:
     problem, theta = pw.instances.sphere(8, 3, seed=1)
     goal, algorithm, rng = pw.BestItem(), pw.Sage(), np.random.default_rng(0)
-    environment, asked, plain = pw.LinearEnvironment(problem, theta), [], Estimate.variance
-    monkeypatch.setattr(Estimate, "variance", lambda fit, *rows: (asked.append(fit), plain(fit, *rows))[1])
+    environment, asked, plain = pw.LinearEnvironment(problem, theta), [], estimate._each
+    monkeypatch.setattr(estimate, "_each", lambda fits, *rows: (asked.extend(fits), plain(fits, *rows))[1])
     state = algorithm.init(problem, goal)
     for _ in range(6):
         leaders, asked[:] = {int(z) for z in state.collected}, []

@@ -63,12 +63,15 @@ class Coordinates:
         if out.shape[1] == 0 or self.rank == 0:
             return out
         null = np.linalg.qr(self.basis[seen], mode="complete")[0][:, self.rank :] / self.scale[seen, None]
+        last = np.inf
         for _ in range(_REFINEMENTS):
             left = image(self.rows[:, seen], null, precise=True).rows
             step = self.transform[seen] @ (self.probes.T @ left) / n
             null = null - step
-            if np.abs(step * self.scale[seen, None]).max() < 2.0**-56:
+            size = float(np.abs(step * self.scale[seen, None]).max())
+            if size < 2.0**-56 or size > 0.5 * last:  # what is left is the rounding of the step itself
                 break
+            last = size
         out[seen] = null * self.scale[seen, None]
         return out
 

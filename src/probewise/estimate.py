@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -142,6 +144,24 @@ class Sums(NamedTuple):
         return Sums(self.precision[rows], self.total[rows])
 
 
+def _each(fits: Sequence[Estimate], rows: Array, magnitudes: Array | None) -> Sums:
+    """W and S of rows y (k, d) in each of some rounds: (rounds, k) each, by one product for all of them."""
+    ranks = np.array([fit.rank for fit in fits])
+    known = np.flatnonzero(ranks)  # a round without rank determines nothing
+    variance = np.full((len(fits), rows.shape[0]), np.inf)
+    if known.size:
+        images = np.hstack([fits[i].whitener for i in known.tolist()]).T @ _rows(rows, fits[0].theta.size).T
+        variance[known] = np.add.reduceat(images * images, np.cumsum(ranks[known]) - ranks[known])
+    for i in known[ranks[known] < rows.shape[1]].tolist():
+        variance[i, ~fits[i].measured.is_inside(rows, magnitudes)] = np.inf
+    precision = np.where(variance > 0, 1.0 / np.where(variance > 0, variance, 1.0), 0.0)
+    return Sums(precision, precision * (np.array([fit.theta for fit in fits]) @ rows.T))
+
+
+_PRODUCTS = 200_000
+"""Numbers in a product with the whiteners of several rounds, for each of their dimensions: it fits into a cache."""
+
+
 @dataclass(frozen=True, eq=False)
 class Pooled:
     """Rounds planned one after the other, each by outcomes of earlier rounds, pooled direction by direction.
@@ -153,10 +173,11 @@ class Pooled:
     """The estimate of each round from its own data."""
 
     def plus(self, fit: Estimate) -> Pooled:
-        """The estimate with one more round."""
-        return Pooled((*self.fits, fit))
+        """The estimate with one more round, whose scatter is added to what is known of the others."""
+        more, known, new = Pooled((*self.fits, fit)), self.pure_error, fit.pure_error
+        more.__dict__["pure_error"] = SumOfSquares(known.value + new.value, known.degrees + new.degrees)
+        return more
 
-    @few
     def sums(self, directions: ArrayLike, magnitudes: Array | None = None, *, since: int = 0) -> Sums:
         """W and S of rows y (k, d), of all rounds or of those from number ``since`` on; magnitudes as in ``Estimate``.
 
@@ -164,13 +185,22 @@ class Pooled:
         """
         rows = np.asarray(directions, dtype=np.float64)
         sums = Sums(np.zeros(rows.shape[0]), np.zeros(rows.shape[0]))
-        for fit in self.fits[since:]:
-            variance = fit.variance(rows, magnitudes)
-            precision = np.where(variance > 0, 1.0 / np.where(variance > 0, variance, 1.0), 0.0)
-            sums = sums + Sums(precision, precision * fit.mean(rows))
+        for fits in Pooled(self.fits[since:])._blocks(rows):
+            sums = sums + Sums(*(part.sum(axis=0) for part in _each(fits, rows, magnitudes)))
         return sums
 
-    @property
+    def each(self, directions: ArrayLike, magnitudes: Array | None = None) -> Iterator[Sums]:
+        """W and S of rows y (k, d) in each round by itself, in order."""
+        rows = np.asarray(directions, dtype=np.float64)
+        for fits in self._blocks(rows):
+            yield from map(Sums._make, zip(*_each(fits, rows, magnitudes), strict=True))
+
+    def _blocks(self, rows: Array) -> Iterator[tuple[Estimate, ...]]:
+        """The fits, as many at a time as keep products with so many rows small."""
+        count = max(1, _PRODUCTS // max(1, rows.size))
+        return (self.fits[low : low + count] for low in range(0, len(self.fits), count))
+
+    @cached_property
     def pure_error(self) -> SumOfSquares:
         """Scatter of replicates within rounds, in units of σ²: given the past, that of a round is χ² for Gaussians."""
         return SumOfSquares(

@@ -14,9 +14,10 @@ from probewise.confidence import mixture_width
 from probewise.coordinates import Array
 from probewise.estimate import Pooled, Sums, least_squares
 from probewise.goals import Answer, Goal
-from probewise.measurements import Measurements
+from probewise.measurements import Measurements, SumOfSquares
 from probewise.numerals import listed, three_digits, with_width
 from probewise.problem import Problem
+from probewise.threads import few
 
 LEADERS = 8
 """Most leaders of the past that may be named as the one that ruled an item out."""
@@ -99,6 +100,7 @@ class Finished:
         return next(batch for batch, count in enumerate(self.after) if count > round_)
 
 
+@few
 def numbers(
     problem: Problem,
     goal: Goal,
@@ -156,10 +158,12 @@ def lead_by_round(problem: Problem, goal: Goal, pool: Pooled, pair: tuple[int, i
     one, other = problem.items[pair[0]], problem.items[pair[1]]
     rows, sizes = (one - other)[None], (np.abs(one) + np.abs(other))[None]
     sums, first, values, widths = Sums(np.zeros(1), np.zeros(1)), np.zeros(1), [], []
-    for count, fit in enumerate(pool.fits):
-        sums = sums + Pooled((fit,)).sums(rows, sizes)
+    error = SumOfSquares(0.0, 0)
+    for fit, more in zip(pool.fits, pool.each(rows, sizes), strict=True):
+        sums = sums + more
         first = np.where(first > 0, first, sums.precision)
-        noise = law.bound(Pooled(pool.fits[: count + 1]).pure_error, goal.delta)
+        error = SumOfSquares(error.value + fit.pure_error.value, error.degrees + fit.pure_error.degrees)
+        noise = law.bound(error, goal.delta)
         values.append(float(sums.mean[0]))
         widths.append(noise * float(mixture_width(sums.precision, SCALE * first, _pair_share(problem, delta))[0]))
     return values, widths
@@ -195,13 +199,10 @@ def _spans(pool: Pooled, rows: Array, sizes: Array, alpha: float) -> _Spans:
     """Pooled estimates of rows y (k, d) with intervals, each wrong at any time with probability at most alpha."""
     if not pool.fits:
         return _Spans.unknown(len(rows))
-    first = np.zeros(len(rows))
-    for fit in pool.fits:
-        missing = first == 0
-        if not missing.any():
-            break
-        first[missing] = Pooled((fit,)).sums(rows[missing], sizes[missing]).precision
-    sums: Sums = pool.sums(rows, sizes)
+    first, sums = np.zeros(len(rows)), Sums(np.zeros(len(rows)), np.zeros(len(rows)))
+    for more in pool.each(rows, sizes):
+        first = np.where(first > 0, first, more.precision)
+        sums = sums + more
     zero = ~rows.any(axis=1)  # known without any measurement
     width = mixture_width(sums.precision, SCALE * first, alpha)
     return _Spans(np.where(zero, 0.0, sums.mean), np.where(zero, 0.0, width))
@@ -286,8 +287,10 @@ def _fates(
             np.abs(problem.items[rival]) + np.abs(problem.items[gone]),
         )
         sums = Sums(np.zeros(gone.size), np.zeros(gone.size))
-        for number, fit in enumerate(rounds.pool.fits):
-            sums = sums + Pooled((fit,)).sums(rows, sizes)
+        for number, more in enumerate(rounds.pool.each(rows, sizes)):
+            sums = sums + more
+            if not (known == number + 1).any():
+                continue
             ratio = sums.total / np.sqrt(np.maximum(sums.precision, 1e-300))
             better = (known == number + 1) & (ratio > errors) & (sums.precision > 0)
             errors[better], behind[better], winner[better] = ratio[better], sums.mean[better], rival

@@ -17,6 +17,7 @@ from probewise.estimate import Estimate, least_squares
 from probewise.goals import Answer, Goal
 from probewise.measurements import Measurements
 from probewise.problem import Problem
+from probewise.threads import few
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +130,7 @@ class Trail:
         return (*out, *[done] * (len(self.sheets) - len(out)))
 
 
+@few
 def replay(ledger: Ledger, known: Trail | None = None) -> Trail:
     """Tell the algorithm every round up to the first that is not complete or that brings the answer.
 

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager, ContextDecorator, nullcontext
 from functools import cache
 from typing import Any
 
-MANY = 2000
-"""Rows of the square matrices from which more threads are no slower (benchmarks/threads.py); below, they wait most."""
+MANY = 4000
+"""Rows of square matrices from which more threads may pay: as fast as one at 2,400, below they mostly wait."""
 
 
 class _Block(ContextDecorator):

@@ -363,3 +363,48 @@ def test_a_campaign_by_commands(goal: str, tmp_path: Path, monkeypatch: pytest.M
     ran("report", "a.campaign", "--out", "r.html")
     assert f"{claim}, with confidence 95" in (tmp_path / "r.html").read_text("utf-8")
     assert json.loads(ran("verify", "a.campaign", "--json"))["item"] == (" and ".join(wanted) or "no item")
+
+
+def test_what_only_the_tolerance_allows_is_not_claimed_outright() -> None:
+    """A is below the limit by a hair: it may be listed, but nobody may say that it is above."""
+    problem = pw.Problem(np.eye(2), sigma=0.3, item_names=["A", "B"])
+    for algorithm in (pw.Sage(), pw.XYStatic()):
+        listed = 0
+        for seed in range(6):
+            lab = pw.LinearEnvironment(problem, np.array([2.99, 6.0]), seed=seed)
+            campaign = pw.Campaign.create(Memory(), problem, pw.Above(3.0, epsilon=0.5), algorithm, seed=seed)
+            said = []
+            while len(rows := campaign.ask()):
+                told = campaign.tell(rows.filled(lab.measure([int(probe) for probe in rows["probe"]])))
+                said.append(told.sentence)
+            status = campaign.status()
+            assert status.answer is not None
+            assert "B" in status.answer
+            listed += "A" in status.answer
+            assert f"{pw.Above(3.0).predicate}, up to 0.5, with confidence" in status.sentence
+            assert "up to 0.5, with confidence" in said[-1]
+            assert not any("Back among" in text for text in said)
+        assert listed < 6
+
+
+def test_an_item_without_features_is_known_beforehand() -> None:
+    """Its value is 0 whatever the truth."""
+    problem = pw.Problem(np.eye(2), [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]], sigma=0.2)
+    for algorithm in (pw.Sage(), pw.XYStatic(), pw.Uniform()):
+        for limit, answer in ((0.5, (0,)), (-0.5, (0, 2)), (0.0, (0,))):
+            lab = pw.LinearEnvironment(problem, np.array([1.0, -1.0]), seed=0)
+            found = pw.identify(problem, pw.Above(limit), measure=lab.measure, algorithm=algorithm, seed=0).items
+            assert found is not None
+            assert sorted(found) == list(answer)
+
+
+def test_a_control_is_neither_found_nor_ruled_out() -> None:
+    lab = pw.LinearEnvironment(FOUR, TRUTH, seed=0)
+    campaign = pw.Campaign.create(Memory(), FOUR, pw.BetterThan("C"), seed=0)
+    while len(rows := campaign.ask()):
+        campaign.tell(rows.filled(lab.measure([int(probe) for probe in rows["probe"]])))
+    states = {item.name: item.state for item in campaign.status().items}
+    assert states == {"A": "better", "B": "better", "C": "control", "D": "eliminated"}
+    assert "all other items are ruled out" in campaign.status().sentence
+    with pytest.raises(pw.InvalidProblem, match="the answer has no item"):
+        _ = pw.hardness(FOUR, TRUTH, goal=pw.Above(9.0)).best

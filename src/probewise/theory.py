@@ -35,7 +35,9 @@ class Hardness:
 
     @property
     def best(self) -> int:
-        """Number of the first item of the answer, z_*."""
+        """Number of the first item of the answer, z_*; an answer without items has none."""
+        if not self.answer:
+            raise InvalidProblem("the answer has no item, so that none is the first; look at answer.")
         return self.answer[0]
 
     @property

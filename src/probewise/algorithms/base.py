@@ -30,6 +30,8 @@ class Standing:
     """The answer as it looks now, if the algorithm has a view; else empty."""
     progress: float | None
     """Between 0 at the start and 1 at the answer; None if the algorithm cannot say."""
+    exact: bool = True
+    """Whether an answer that is found holds without the tolerance, as far as is not seen by who remains."""
 
     @property
     def leader(self) -> int | None:

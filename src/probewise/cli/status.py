@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 BAR, SPAN = 40, 24
 """Widths of the bar of progress and of the picture of the intervals."""
-STYLES = {"leading": "bold", "tied": "green", "remaining": "", "eliminated": "dim"}
+STYLES = {"leading": "bold", "tied": "green", "remaining": "", "eliminated": "dim", "control": "dim"}
 """State of an item -> how it is printed; what the goal calls an item that is found is bold and green."""
 
 

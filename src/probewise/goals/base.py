@@ -45,6 +45,10 @@ class Claims:
         """(k, d): sizes of the numbers whose rounding moved the entries of the directions."""
         return np.abs(self.above) + np.abs(self.below)
 
+    def at(self, which: NDArray[np.bool_]) -> Claims:
+        """Some of them."""
+        return Claims(self.above[which], self.below[which], self.offsets[which], self.against[which])
+
     def margins(self, theta: Array) -> Array:
         """(k,): y'θ + offset."""
         return np.asarray(self.rows @ theta + self.offsets)
@@ -103,6 +107,10 @@ class Goal(abc.ABC):
     def claims(self, problem: Problem, answer: Answer) -> Claims:
         """What an answer says of θ; it is right if all of it is true up to epsilon."""
 
+    def aside(self, problem: Problem) -> Answer:
+        """Items that cannot be in any answer, as the control with which others are compared."""
+        return ()
+
     @abc.abstractmethod
     def rivals(self, problem: Problem) -> int:
         """How many claims, fixed by θ, are enough that every wrong answer makes one of them, and makes it falsely."""
@@ -142,9 +150,8 @@ class Goal(abc.ABC):
 
     def claim(self, names: Sequence[str], *, exact: bool = True) -> str:
         """What is claimed of the items of an answer; ``exact`` unless the tolerance was needed."""
-        if not names:
-            return f"No item is {self.predicate}"
-        return f"{listed(names)} {'is' if len(names) == 1 else 'are'} {self.predicate}"
+        close = "" if exact else f", up to {self.epsilon:.4g}"
+        return f"{listed(names) or 'No item'} {'is' if len(names) <= 1 else 'are'} {self.predicate}{close}"
 
 
 def check_risk(goal: Goal) -> None:

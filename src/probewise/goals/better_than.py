@@ -69,6 +69,10 @@ class BetterThan(Goal):
         inside = np.isin(others, answer)[:, None]
         return Claims(np.where(inside, rest, own), np.where(inside, own, rest), np.zeros(others.size), others)
 
+    def aside(self, problem: Problem) -> Answer:
+        """The control."""
+        return (self._place(problem),)
+
     def rivals(self, problem: Problem) -> int:
         """A wrong list has an item on the wrong side of the control."""
         return problem.n_items - 1

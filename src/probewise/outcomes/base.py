@@ -69,7 +69,9 @@ class Law(abc.ABC):
     def log_account(self, total: Array, precision: Array, unit: Array, bound: float) -> Array:
         """(k,): log of what bets on S > 0 have made of 1, S = ``total``, W = ``precision``; ``unit`` is of precisions.
 
-        Whatever the law, the mean of what they have made is at most 1 as long as E S ≤ 0, at every step of S and W.
+        Whatever the law, the mean of what they have made is at most 1 as long as E S ≤ 0, at every step of S and W, if
+        the bound is true. A larger bound makes no more than 1, or no more than a smaller one: it may change as it is
+        learned.
         """
 
     @abc.abstractmethod

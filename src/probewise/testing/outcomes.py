@@ -112,6 +112,10 @@ def _keeps_its_accounts(law: Law, means: Array, scale: Array) -> None:
         made = np.exp(logs[:, t])
         error = made.std() / math.sqrt(PATHS)
         _expect(made.mean() <= 1.0 + SURE * error, f"after {t + 1} measurements bets have made {made.mean():.3f} of 1")
+    ends, all_of_it = total[:, -1], np.full(PATHS, precision[-1])
+    small, large = (law.log_account(ends, all_of_it, unit, bound) for bound in (1.0, 1.7))
+    sound = bool((large <= np.maximum(small, 0.0) + 1e-9).all())
+    _expect(sound, "a larger bound on the noise must not make bets grow more, unless they have made less than 1")
     for delta in (0.3, 0.05):
         ever = float((logs.max(axis=1) >= -math.log(delta)).mean())
         slack = SURE * math.sqrt(delta * (1 - delta) / PATHS)

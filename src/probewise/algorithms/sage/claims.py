@@ -71,11 +71,14 @@ class Claimed:
         """(k,): by bets on all rounds; nothing is known of them while nothing bounds the noise."""
         noise = problem.outcome.bound(self.pool.pure_error, goal.delta)
         claims = goal.claims(problem, self.guess)
-        if not math.isfinite(noise):
-            return np.zeros(claims.against.size)
         precision, total = self._margins(goal, claims)
-        made = problem.outcome.log_account(total, precision, self._unit(claims), noise)
-        return np.where(precision > 0, made, 0.0)
+        made = np.zeros(claims.against.size)
+        if math.isfinite(noise):
+            bets = problem.outcome.log_account(total, precision, self._unit(claims), noise)
+            made = np.where(precision > 0, bets, 0.0)
+        # a claim about no direction is true or false whatever θ is
+        known = np.where(claims.offsets + goal.epsilon >= 0, np.inf, -np.inf)
+        return np.where(claims.rows.any(axis=1), made, known)
 
     def _margins(self, goal: Goal, claims: Claims) -> Sums:
         """What all rounds say of y'θ + c + epsilon."""
@@ -83,7 +86,8 @@ class Claimed:
         return Sums(precision, total + (claims.offsets + goal.epsilon) * precision)
 
     def _unit(self, claims: Claims) -> Array:
-        return 1.0 / square_norms(claims.rows @ self.prior.whitener)
+        squares = square_norms(claims.rows @ self.prior.whitener)
+        return 1.0 / np.where(squares > 0, squares, 1.0)
 
     def compared(self, problem: Problem, goal: Goal) -> Claims:
         """What must be known: the claims of the answer at the estimate, or at first of any answer."""
@@ -94,6 +98,7 @@ class Claimed:
         if not self.pool.fits:
             return goal.directions(problem)
         claims = goal.claims(problem, self.guess)
+        claims = claims.at(np.asarray(claims.rows.any(axis=1)))
         noise = problem.outcome.bound(self.pool.pure_error, goal.delta)
         precision, total = self._margins(goal, claims)
         known = np.where(precision > 0, precision, self._unit(claims))
@@ -103,17 +108,16 @@ class Claimed:
 
     def standing(self, problem: Problem, goal: Goal) -> Standing:
         """Items of the answer, and those of which it is not yet sure that they are none."""
-        if self.answer is not None and self.wealth is not None:
-            kept = self._accounts(problem, goal.strict()) < needed(problem, goal)
-            claims = goal.claims(problem, self.answer)
-            return Standing(np.union1d(np.array(self.answer, dtype=np.int64), claims.against[kept]), self.answer, 1.0)
         if self.wealth is None:
             return Standing(np.arange(problem.n_items), (), 0.0)
         enough, claims = needed(problem, goal), goal.claims(problem, self.guess)
-        open_ = claims.against[~(self.wealth >= enough)]
-        left = np.union1d(np.array(self.guess, dtype=np.int64), open_)
+        wealth = self.wealth if goal.epsilon == 0 else self._accounts(problem, goal.strict())
+        doubted = ~(wealth >= enough)
+        left = np.union1d(np.array(self.guess, dtype=np.int64), claims.against[doubted]).astype(np.int64)
+        if self.answer is not None:
+            return Standing(left, self.answer, 1.0, exact=not doubted.any())
         progress = float(np.clip(np.nan_to_num(self.wealth.min(initial=enough)) / enough, 0.0, 0.999))
-        return Standing(left.astype(np.int64), self.guess, progress)
+        return Standing(left, self.guess, progress)
 
 
 def needed(problem: Problem, goal: Goal) -> float:

@@ -42,6 +42,8 @@ class Growing:
     """The answer that was checked last."""
     left: NDArray[np.int64] | None = None
     """Once there is an answer: its items, and those that only epsilon keeps out."""
+    exact: bool = True
+    """Whether it holds without epsilon."""
 
     @classmethod
     def start(cls, problem: Problem, weights: Array) -> Growing:
@@ -56,7 +58,7 @@ class Growing:
         """All items until one has passed: one that fails a check may pass a later one."""
         if self.left is None:
             return Standing(np.arange(n_items), self.guess, None)
-        return Standing(self.left, self.guess, 1.0)
+        return Standing(self.left, self.guess, 1.0, self.exact)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,17 +174,19 @@ def checked(
 ) -> Growing:
     """The state after a check of the answer at the estimate, or of a candidate known beforehand.
 
-    It passes if each of its claims is true by more than its width, up to epsilon (docs/confidence.md, Theorem 1).
+    It passes if each of its claims is true by more than its width, up to epsilon (docs/confidence.md, Corollary 3).
     """
     fit = least_squares(problem.probes, state.data, sigma=problem.sigma)
     chosen = goal.answer(problem, problem.items @ fit.theta) if candidate is None else candidate
     claims, width = goal.claims(problem, chosen), threshold.width(evidence(problem, goal, state))
     rows = claims.rows
     sure = fit.mean(rows) + claims.offsets - width * np.sqrt(fit.variance(rows, claims.sizes))
+    known = np.where(claims.offsets + goal.epsilon >= 0, np.inf, -np.inf)  # of no direction: whatever θ is
+    sure = np.where(rows.any(axis=1), sure, known)
     if not (sure > -goal.epsilon).all():
         return replace(state, guess=chosen)
     left = np.union1d(np.array(chosen, dtype=np.int64), claims.against[~(sure > 0.0)])
-    return replace(state, guess=chosen, answer=chosen, left=left)
+    return replace(state, guess=chosen, answer=chosen, left=left, exact=bool((sure > 0.0).all()))
 
 
 def settled(problem: Problem, goal: Goal) -> Growing | None:

@@ -19,6 +19,8 @@ class Stand(NamedTuple):
     """The items declared to be the answer."""
     left: frozenset[int]
     """Items that may be in it."""
+    exact: bool = True
+    """Whether what is declared holds without the tolerance, as far as is not seen by who is left."""
 
 
 def news(before: Stand, now: Stand, ledger: Ledger, *, certified: bool) -> list[str]:
@@ -31,7 +33,8 @@ def news(before: Stand, now: Stand, ledger: Ledger, *, certified: bool) -> list[
         out.append(f"Back among the items that may be {goal.predicate}: {named(names[item] for item in back)}.")
     if now.declared is not None and before.declared != now.declared:
         found = [f"'{names[item]}'" for item in now.declared]
-        sure = f"{goal.claim(found, exact=len(now.left) == len(found))}, with confidence {1 - ledger.risk:.4g}."
+        exact = now.exact and len(now.left) == len(found)
+        sure = f"{goal.claim(found, exact=exact)}, with confidence {1 - ledger.risk:.4g}."
         out.append(
             sure if certified else f"{listed(found)} came out first, but {_are(found)} not certified: see status."
         )

@@ -69,6 +69,8 @@ class Numbers:
     """The closest one of those that are left, or of all once none is."""
     decided: bool
     """Whether the algorithm has an answer."""
+    exact: bool
+    """Whether it holds without the tolerance."""
     reason: str
     """Why the leader leads."""
     sentence: str
@@ -77,7 +79,7 @@ class Numbers:
     @property
     def remaining(self) -> int:
         """Items that are not ruled out."""
-        return sum(item.state != "eliminated" for item in self.items)
+        return sum(item.state not in ("eliminated", "control") for item in self.items)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,8 +150,9 @@ def numbers(
     rival = _rival(items, order, leader, guess)
     risk = goal.delta if risk is None else risk
     reason = "" if leader is None else _reason(items, items[leader].name, rival if goal.ranks else None, len(guess))
-    found = _sentence(problem, goal, items, leader, guess, rival, None if answer is None else risk)
-    return Numbers(tuple(items), tuple(order), leader, guess, rival, answer is not None, reason, found)
+    exact = (not standings or standings[-1].exact) and not any(item.state == "tied" for item in items)
+    found = _sentence(problem, goal, items, leader, guess, rival, None if answer is None else risk, exact)
+    return Numbers(tuple(items), tuple(order), leader, guess, rival, answer is not None, exact, reason, found)
 
 
 def lead_by_round(problem: Problem, goal: Goal, pool: Pooled, pair: tuple[int, int]) -> tuple[list[float], list[float]]:
@@ -246,15 +249,29 @@ class _Places:
             if not self.decided:
                 high = "highest estimate" if i == self.leader else "one of the highest estimates"
                 return "leading", None, None, f"{high} of those that are left"
+            if not self.goal.ranks:
+                return (
+                    self.goal.found,
+                    None,
+                    None,
+                    f"shown to be {self.goal.predicate}, up to epsilon if that is above 0",
+                )
             within = f"nothing left can be more than {epsilon} better"
             others = len(self.fates) < self.problem.n_items - len(self.guess)
             alone = "the only one left" if len(self.guess) == 1 else f"one of the {len(self.guess)} that are left"
             return self.goal.found, None, None, within if others else alone
+        if i in self.goal.aside(self.problem):
+            return "control", None, None, "what the others are compared with"
         if i in self.fates:
-            return "eliminated", *self.fates[i]
+            when, by, why = self.fates[i]
+            return (
+                ("eliminated", when, by, why) if self.goal.ranks else ("eliminated", when, None, why.partition(":")[0])
+            )
         if self.leader is None:
             return "remaining", None, None, "not measured yet"
         name, value, width = self.problem.item_names[self.leader], float(gaps.value[i]), float(gaps.width[i])
+        if self.decided and not self.goal.ranks:
+            return "tied", None, None, f"within {epsilon} of being {self.goal.predicate}"
         if self.decided and abs(value) + width <= self.goal.epsilon:
             return "tied", None, None, f"within {epsilon} of {name}"
         if self.decided:
@@ -324,7 +341,8 @@ def _reason(items: Sequence[ItemNumbers], who: str, rival: int | None, front: in
         return ""
     gone = sum(item.state == "eliminated" for item in items)
     out = f"{gone:,} of {len(items):,} items are ruled out"
-    out = "all other items are ruled out" if gone == len(items) - front else out
+    control = sum(item.state == "control" for item in items)
+    out = "all other items are ruled out" if gone == len(items) - front - control else out
     lead = "" if rival is None else f"{who} is estimated {_lead(items[rival])}, the closest rival; "
     tied = [item.name for item in items if item.state == "tied"]
     more = f" and {len(tied) - 3:,} more" if len(tied) > 3 else ""
@@ -340,6 +358,7 @@ def _sentence(
     guess: Answer,
     rival: int | None,
     risk: float | None,
+    exact: bool,
 ) -> str:
     """Who leads or is found, how surely, and why."""
     if problem.n_items == 1 and guess:
@@ -350,7 +369,6 @@ def _sentence(
     reason = _reason(items, "it", rival if goal.ranks else None, len(guess))
     if risk is None:
         return f"{listed(names or [items[leader].name])} lead{'s' * (len(guess) <= 1)}: {reason}"
-    exact = not any(item.state == "tied" for item in items)
     return f"{goal.claim(names, exact=exact)}, with confidence {100.0 * (1.0 - risk):.4g} %: {reason}"
 
 

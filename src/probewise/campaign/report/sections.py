@@ -40,7 +40,7 @@ def headline(view: View) -> str:
     names = [now.items[item].name for item in now.guess]
     first = listed(names) or "no item"
     if view.certified:
-        found = goal.claim(names, exact=now.remaining == len(names))
+        found = goal.claim(names, exact=now.exact)
         return f"{found}, with confidence {percent(1.0 - view.ledger.risk)}."
     if view.declared and not view.adequacy.certifies:
         return f"No item is certified: {first} came out first, but the data contradict the assumptions."

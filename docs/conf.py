@@ -8,6 +8,9 @@ import tomllib
 from pathlib import Path
 
 from sphinx.application import Sphinx
+from sphinx.pycode import ModuleAnalyzer
+
+import probewise
 
 metadata = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
 
@@ -42,6 +45,10 @@ smartquotes = False  # the ' of y'θ is a transpose
 
 def plain(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
     """Docstrings are plain sentences: |y|, y* and w_ are mathematics, only ``code`` is markup."""
+    if what == "data":  # public data are described where they are defined; autodoc would show the docstring of dict
+        public = name.rpartition(".")[2]
+        home = ModuleAnalyzer.for_module(f"probewise.{probewise._WHERE[public]}")
+        lines[:] = home.find_attr_docs().get(("", public), [])
     for i, line in enumerate(lines):
         parts = re.split(r"(``.*?``)", line)
         lines[i] = "".join(p if p.startswith("``") else re.sub(r"([|*_`\\])", r"\\\1", p) for p in parts)

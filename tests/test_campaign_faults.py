@@ -134,8 +134,8 @@ def text(at: int, old: str, new: str) -> Callable[[list[Any]], None]:
 
 HUGE = 10**400
 FORGERIES: dict[str, tuple[Callable[[list[Any]], None], str]] = {
-    "no JSON": (text(10, '"text"}', '"text"'), "record 10 .* cannot be: it is no JSON"),
-    "too deep": (text(10, '"text"', "[" * 100_000 + "]" * 100_000), "record 10 .* cannot be: it is no JSON"),
+    "no JSON": (text(10, '"text"}', '"text"'), "record 10 .* cannot be: it is not JSON"),
+    "too deep": (text(10, '"text"', "[" * 100_000 + "]" * 100_000), "record 10 .* cannot be: it is not JSON"),
     "no author": (lambda records: records[9].pop("author"), "record 10 .*: 'author' is missing"),
     "author a number": (put(10, "author", value=5), "record 10 .*: 'author' must be text, got 5"),
     "time": (put(10, "time", value="yesterday"), "record 10 .*: 'time' must be a time, got 'yesterday'"),
@@ -277,7 +277,7 @@ def test_text_that_is_none_is_shown_with_what_stands_around_it() -> None:
     campaign = pw.Campaign.create(Memory(), pw.Problem(np.eye(2)), seed=0)
     with pytest.raises(pw.InvalidCampaign) as told:
         campaign.note("abcdefghijklmnopqrstuvwxyz\udcff0123456789ABCDEF")
-    assert str(told.value) == r"'qrstuvwxyz\udcff0123456789' holds bytes that are no UTF-8 text; nothing was written."
+    assert str(told.value) == r"'qrstuvwxyz\udcff0123456789' holds bytes that are not UTF-8 text; nothing was written."
     with pytest.raises(pw.InvalidCampaign, match=r"^'.*short\\udcff.*' holds bytes"):
         campaign.note("short\udcff")
 

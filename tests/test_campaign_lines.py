@@ -283,7 +283,7 @@ def test_every_cut_is_read_whole_or_told(tmp_path: Path) -> None:
         if whole and cut >= ends[0]:
             assert len(Lines(path).read()) == before
         else:
-            with pytest.warns(pw.TornJournal, match=r"a.jsonl ends with \d+ bytes that are no record"):
+            with pytest.warns(pw.TornJournal, match=r"a.jsonl ends with \d+ bytes that are not a record"):
                 assert len(Lines(path).read()) == max(before, 0)
             told += 1
     assert told > 0.9 * len(data)
@@ -308,11 +308,11 @@ def test_a_torn_end_is_kept_aside(tmp_path: Path) -> None:
     campaign = create(path)
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"seq":2,"kind":"no')
-    with pytest.warns(pw.TornJournal, match="a.jsonl ends with 19 bytes that are no record"):
+    with pytest.warns(pw.TornJournal, match="a.jsonl ends with 19 bytes that are not a record"):
         assert notes(path) == []
     with pytest.warns(pw.TornJournal) as told:
         campaign.note("after the crash")
-    sentence = r"ended with 19 bytes that are no record; they are now in a.jsonl.torn-\w+, and what is written"
+    sentence = r"ended with 19 bytes that are not a record; they are now in a.jsonl.torn-\w+, and what is written"
     assert re.search(sentence, str(told[-1].message))
     assert path.read_bytes().startswith(whole)
     assert notes(path) == ["after the crash"]
@@ -356,7 +356,7 @@ def test_a_foreign_file_of_one_line_is_left_alone(text: str, tmp_path: Path) -> 
     path = tmp_path / "a.jsonl"
     path.write_text(text)
     for action in (pw.Campaign.open, create, lambda place: create(Memory()).export(place)):
-        with pytest.raises(pw.InvalidCampaign, match=r"a.jsonl (is no campaign|names the schema inf)"):
+        with pytest.raises(pw.InvalidCampaign, match=r"a.jsonl (is not a campaign|names the schema inf)"):
             action(path)
     assert path.read_text() == text
 
@@ -376,7 +376,7 @@ def test_the_command_line_tells_of_a_torn_end_in_a_sentence(tmp_path: Path) -> N
     path.write_bytes(path.read_bytes() + b"{half")
     done = subprocess.run([sys.executable, "-m", "probewise", "status", path], capture_output=True, text=True)
     assert done.returncode == 0
-    assert done.stderr.splitlines()[0].startswith(f"Warning: {path} ends with 5 bytes that are no record")
+    assert done.stderr.splitlines()[0].startswith(f"Warning: {path} ends with 5 bytes that are not a record")
     assert len(done.stderr.splitlines()) == 1
 
 
@@ -449,14 +449,14 @@ def test_what_is_stored_is_not_reported_as_failed() -> None:
 @pytest.mark.parametrize("author", ["Ren\udce9", 5])
 def test_an_author_that_is_no_text(author: Any, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
-    with pytest.raises(pw.InvalidCampaign, match=r"(no UTF-8 text|a name in text, got 5); nothing was written"):
+    with pytest.raises(pw.InvalidCampaign, match=r"(not UTF-8 text|a name in text, got 5); nothing was written"):
         create(path, author=author)
     assert not path.exists()
     create(path)
     before = path.read_bytes()
     with pytest.raises(pw.InvalidCampaign, match="nothing was written"):
         pw.Campaign.open(path, author=author).note("text")
-    with pytest.raises(pw.InvalidCampaign, match=r"'caf\\udce9' holds bytes|\"caf.udce9\"|caf.*no UTF-8 text"):
+    with pytest.raises(pw.InvalidCampaign, match=r"'caf\\udce9' holds bytes|\"caf.udce9\"|caf.*not UTF-8 text"):
         pw.Campaign.open(path).note("caf\udce9")
     assert path.read_bytes() == before
 

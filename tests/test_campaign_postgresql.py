@@ -249,7 +249,7 @@ SENTENCES: dict[str, tuple[Callable[[str], str], str]] = {
     "no password": (lambda url: re.sub(":tr[^@]*@", "@", url), "check the name and the password"),
     "another user": (lambda url: url.replace("lab:", "bal:"), "check the name and the password"),
     "another database": (lambda url: url.replace("/postgres?", "/other?"), "check the name of the database"),
-    "an unknown option": (lambda url: f"{url}&pasword=x", "is no URL of a database"),
+    "an unknown option": (lambda url: f"{url}&pasword=x", "is not the URL of a database"),
     "a name that nobody knows": (lambda url: "postgresql://lab@nowhere.invalid/db", "check the address"),
     "nobody there": (lambda url: "postgresql://lab@127.0.0.1:1/db", "try again"),
 }
@@ -287,7 +287,7 @@ FORGED = {
     "INSERT INTO probewise_schema VALUES (1)": "2 rows of the table probewise_schema name a schema",
     "DROP TABLE probewise_journal": "its tables are not those of a campaign",
     "DELETE FROM probewise_journal WHERE seq = 2": "after record 1 comes record 3",
-    "ALTER TABLE probewise_journal ALTER record TYPE bytea USING record::bytea": "record 1 is no text but bytes",
+    "ALTER TABLE probewise_journal ALTER record TYPE bytea USING record::bytea": "record 1 is not text but bytes",
 }
 
 

@@ -412,7 +412,7 @@ FORGED: dict[str, tuple[str, str]] = {
     "two versions": ("INSERT INTO probewise_schema VALUES (1)", "2 rows of the table probewise_schema name a schema"),
     "no version": ("DELETE FROM probewise_schema", "0 rows of the table probewise_schema name a schema"),
     "no table": ("DROP TABLE probewise_schema", "one of its two tables is missing"),
-    "a BLOB": ("UPDATE probewise_journal SET record = x'00ff' WHERE seq = 2", "record 2 is no text but bytes"),
+    "a BLOB": ("UPDATE probewise_journal SET record = x'00ff' WHERE seq = 2", "record 2 is not text but bytes"),
     "not UTF-8": (
         "UPDATE probewise_journal SET record = CAST(x'7bff7d' AS TEXT) WHERE seq = 2",
         "record 2 of the journal",

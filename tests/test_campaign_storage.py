@@ -94,7 +94,7 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("url", ["nothing://here", "postgresql://[::"])
 def test_a_url_that_is_none(url: str) -> None:
-    with pytest.raises(pw.InvalidCampaign, match=r"(is|begins) no URL of a database"):
+    with pytest.raises(pw.InvalidCampaign, match=r"(is not the|begins no) URL of a database"):
         pw.Campaign.open(url)
 
 
@@ -168,9 +168,9 @@ def test_a_broken_promise_is_noticed(broken: type[Memory], sentence: str) -> Non
 @pytest.mark.parametrize("name", ["a.campaign", "a.jsonl"])
 def test_a_file_that_is_no_campaign(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text("probe,outcome\na,1\n" * 100)
-    with pytest.raises(pw.InvalidCampaign, match=rf"{name} is no campaign"):
+    with pytest.raises(pw.InvalidCampaign, match=rf"{name} is not a campaign"):
         pw.Campaign.open(tmp_path / name)
-    with pytest.raises(pw.InvalidCampaign, match=rf"{name} is no campaign"):
+    with pytest.raises(pw.InvalidCampaign, match=rf"{name} is not a campaign"):
         create(tmp_path / name)
     assert (tmp_path / name).read_text() == "probe,outcome\na,1\n" * 100
 

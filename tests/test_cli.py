@@ -371,7 +371,10 @@ def test_demo_shows_the_known_values_of_the_instance(folder: Path) -> None:
             "tol of sage must be of the kind float, got 'NaN'",
         ),
         (f"identify {COMMON} --theta 1,0 --algorithm uniform,growth=1", "growth must be larger than 1, got 1;"),
-        (f"identify {COMMON} --theta 1,0 --algorithm lingape,threshold=3", "'threshold=3' is no setting of lingape;"),
+        (
+            f"identify {COMMON} --theta 1,0 --algorithm lingape,threshold=3",
+            "'threshold=3' is not a setting of lingape;",
+        ),
         (f"simulate {COMMON} --theta 0,1", "the answer must be unique, but under theta it is a tie ('two', 'three')"),
         (f"simulate {COMMON} --theta 1,2 --noise bernoulli", "but theta gives the probes 1 to 3; scale theta or"),
         ("reproduce", "Missing argument '{fig1|fig2|fig3|fig4|all}'. Choose from: fig1, fig2, fig3, fig4, all."),

@@ -233,7 +233,7 @@ def test_simulate_compares_algorithms(tables: list[str], tmp_path: Path) -> None
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
-    [("sorcery", "there is no algorithm 'sorcery'"), ("rage,colour=3", "'colour=3' is no setting of rage")],
+    [("sorcery", "there is no algorithm 'sorcery'"), ("rage,colour=3", "'colour=3' is not a setting of rage")],
 )
 def test_algorithms_that_do_not_exist(tables: list[str], text: str, sentence: str) -> None:
     assert sentence in called("simulate", *tables, "--theta", "1,0", "--algorithm", text, code=2).stderr

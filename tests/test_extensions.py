@@ -122,7 +122,7 @@ def test_list_shows_other_packages_and_what_is_wrong_with_them() -> None:
     ("name", "match"),
     [
         ("broken", r"'broken' of probewise.algorithms, from the package toy-house: it cannot be loaded \(ZeroDivision"),
-        ("absent", r"it cannot be loaded \(AttributeError: .*mend that package or remove it"),
+        ("absent", r"it cannot be loaded \(AttributeError: .*fix that package or remove it"),
         ("plain", "it must be a dataclass derived from Algorithm, got <function shelf"),
         ("namesake", "its class calls itself 'toy', and the names must agree"),
     ],
@@ -144,7 +144,7 @@ def test_wrong_storage_of_another_package_is_a_sentence_without_the_url() -> Non
 @pytest.mark.usefixtures("house")
 def test_a_name_that_two_packages_add_is_refused(install: Install) -> None:
     install("toy-hut", "[probewise.algorithms]\ntoy = toy_hut:Toy\n")
-    with pytest.raises(pw.InvalidExtension, match="by the package toy-house and the package toy-hut, so that"):
+    with pytest.raises(pw.InvalidExtension, match="by the package toy-house and the package toy-hut, so it"):
         build("toy")
 
 

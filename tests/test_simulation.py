@@ -163,7 +163,7 @@ def test_a_journal_of_other_settings_is_refused(tmp_path: Path) -> None:
     with pytest.raises(pw.InvalidTable, match=r"begun with other settings \(goal\)"):
         simulated(runs=1, journal=journal, goal=pw.BestItem(0.06))
     journal.write_text("run,seed\n")
-    with pytest.raises(pw.InvalidTable, match="is no journal of runs"):
+    with pytest.raises(pw.InvalidTable, match="is not a journal of runs"):
         simulated(runs=1, journal=journal)
 
 

@@ -218,7 +218,7 @@ def test_sheets_that_are_no_table(tmp_path: Path, sheets: dict[str, Any], match:
 def test_files_that_are_no_spreadsheet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.xlsx"
     path.write_text("x,y\n1,2\n")
-    with pytest.raises(pw.InvalidProblem, match=r"a\.xlsx is no spreadsheet, whatever its name"):
+    with pytest.raises(pw.InvalidProblem, match=r"a\.xlsx is not a spreadsheet, despite its name"):
         read_table(path)
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("readme.txt", "hello")

@@ -22,7 +22,7 @@ def extension(group: str, name: str) -> Any | None:
     found = {point.value: point for point in entry_points(group=group, name=name)}
     if len(found) > 1:
         packages = " and ".join(sorted(map(_package, found.values())))
-        raise InvalidExtension(f"'{name}' of {group} is added by {packages}, so that it has no meaning; remove one.")
+        raise InvalidExtension(f"'{name}' of {group} is added by {packages}, so it is ambiguous; remove one of them.")
     for point in found.values():
         try:
             return point.load()
@@ -51,7 +51,7 @@ def found_class(registry: Mapping[str, type[T]], group: str, name: str, base: ty
 def fault(group: str, name: str, what: str) -> InvalidExtension:
     """What is said of an extension that is not what it must be."""
     packages = " and ".join(sorted(set(map(_package, entry_points(group=group, name=name)))))
-    return InvalidExtension(f"'{name}' of {group}, from {packages}: {what}; mend that package or remove it.")
+    return InvalidExtension(f"'{name}' of {group}, from {packages}: {what}; fix that package or remove it.")
 
 
 def _package(point: EntryPoint) -> str:

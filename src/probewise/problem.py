@@ -186,7 +186,7 @@ def _law(sigma: ArrayLike | Literal["unknown"] | None, outcome: Law | None) -> L
     if outcome is None:
         return Gaussian(unknown=True) if isinstance(sigma, str) and sigma == "unknown" else Gaussian(_given(sigma))
     if sigma is not None:
-        raise InvalidProblem("sigma is short for outcome=Gaussian(sigma), so that only one of them can be given.")
+        raise InvalidProblem("sigma is short for outcome=Gaussian(sigma); give only one of them.")
     if not isinstance(outcome, Law):
         raise InvalidProblem(f"outcome is an object such as Gaussian(2.5), got {outcome!r:.80}.")
     return outcome

@@ -60,7 +60,7 @@ def _checked(path: Path) -> bytes:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             size = sum(part.file_size for part in archive.infolist())
     except zipfile.BadZipFile:
-        raise InvalidProblem(f"{path.name} is no spreadsheet, whatever its name; save it again, or as CSV.") from None
+        raise InvalidProblem(f"{path.name} is not a spreadsheet, despite its name; save it again, or as CSV.") from None
     if size > _LARGEST:
         raise InvalidProblem(f"{path.name} unpacks to {size / 1e9:.1f} GB; save it as CSV or Parquet.")
     return content

@@ -94,7 +94,7 @@ def _check_told(campaign: Campaign, out: Path) -> None:
     try:
         told = campaign.tell(out, dry_run=True)
     except pw.ProbewiseError as error:
-        raise pw.InvalidRows(f"{out} is there and is not overwritten, since it is no told table: {error}") from None
+        raise pw.InvalidRows(f"{out} exists and is not overwritten, because it cannot be told: {error}") from None
     if told.recorded:
         raise pw.InvalidRows(
             f"{out} holds {len(told.recorded)} outcomes that are not recorded yet; tell them first, or choose another "

@@ -84,9 +84,7 @@ class Source:
 
     def __post_init__(self) -> None:
         if self.outcome is not None and (self.sigma is not None or self.sigma_column is not None):
-            raise click.UsageError(
-                "--outcome says all about the noise, so that --sigma means nothing; give one of them"
-            )
+            raise click.UsageError("--outcome already describes the noise; give either --outcome or --sigma")
         if self.sigma is not None and self.sigma_column is not None:
             raise click.UsageError("--sigma and --sigma-column exclude each other; give one of them")
 

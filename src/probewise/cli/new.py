@@ -157,7 +157,7 @@ def _free(path: str) -> Storage:
     if not Path(path).parent.is_dir():
         raise pw.InvalidCampaign(f"there is no folder {Path(path).parent} for {Path(path).name}; make it first.")
     if Path(path).suffix.casefold() in TABLES:
-        raise pw.InvalidCampaign(f"a campaign is no table, got the name {path}; call it {Path(path).stem}.campaign.")
+        raise pw.InvalidCampaign(f"a campaign is not a table, got the name {path}; call it {Path(path).stem}.campaign.")
     return storage_at(path)
 
 

@@ -32,7 +32,7 @@ def made(
     for part in parts:
         key, sign, value = part.partition("=")
         if not sign or key not in own:
-            raise error(f"'{part}' is no setting of {name}; those are {', '.join(own) or 'none'}.")
+            raise error(f"'{part}' is not a setting of {name}; those are {', '.join(own) or 'none'}.")
         values[key] = _value(value)
         if not _fits(values[key], own[key]):
             raise error(f"{key} of {name} must be of the kind {own[key]}, got '{value}'.")

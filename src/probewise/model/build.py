@@ -196,12 +196,12 @@ def _role(tables: _Tables, name: str, read: tuple[Column, ...]) -> Role:
     if read[0].kind == "text":
         levels = _levels(read)
         if len(levels) == 1:
-            return Role(name, "constant", f"'{levels[0]}' in every row, so that it makes no difference")
+            return Role(name, "constant", f"'{levels[0]}' in every row, so it makes no difference")
         why = "as was said" if name in tables.factors else "text"
         return Role(name, "factor", f"{why}; {plural(len(levels), 'level')}: {_some(levels)}")
     low, high = _span(read)
     if low == high:
-        return Role(name, "constant", f"{low:g} in every row, so that it makes no difference")
+        return Role(name, "constant", f"{low:g} in every row, so it makes no difference")
     return Role(name, "number", f"{low:g} to {high:g}")
 
 
@@ -311,7 +311,7 @@ def _check_hierarchy(terms: Sequence[Term], factors: set[str]) -> None:
             lower = tuple((own, p - (own == name)) for own, p in term if (own, p) != (name, 1))
             if not any(_contains(own, lower, factors) for own in terms):
                 raise InvalidProblem(
-                    f"the formula has {written(term)} and not {written(lower)}, so that the answer would depend on the "
+                    f"the formula has {written(term)} and not {written(lower)}, so the answer would depend on the "
                     f"zero of '{name}'; add {written(lower)}."
                 )
 
@@ -359,7 +359,7 @@ def _check_seen(tables: _Tables, name: str, probes: Column, items: Column) -> No
     it, s = ("it", "") if len(unseen) == 1 else ("them", "s")
     raise InvalidProblem(
         f"no probe has the level{s} {named(unseen)} of '{name}', but {plural(len(rows), 'item')} "
-        f"{'has' if len(rows) == 1 else 'have'} {it} ({tables.items.place(rows[0])}), so that nothing can be learned "
+        f"{'has' if len(rows) == 1 else 'have'} {it} ({tables.items.place(rows[0])}), so nothing can be learned "
         f"about {it}{_near(unseen, probes.levels)}: add probes with {it}, leave these items out, or use a formula "
         f"without '{name}' if it surely does not matter."
     )

@@ -106,7 +106,7 @@ def _refuse(table: Table, name: str, texts: Sequence[str], kinds: Mapping[str, s
     elif kind.startswith("unit "):
         said = f"'{cell}' is a number with its unit; write the unit into the heading, as in {name} ({kind[5:]}), {_SAY}"
     else:
-        said = f"'{cell}' is no number, but other cells of the column are; put it right, {_SAY}"
+        said = f"'{cell}' is not a number, but other cells of the column are; put it right, {_SAY}"
     raise InvalidProblem(f"{table.place(row)}, column '{name}': {said}.")
 
 

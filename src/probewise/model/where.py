@@ -130,9 +130,9 @@ class _Condition:
         if isinstance(node, ast.BinOp) and type(node.op) in _SUMS:
             out = _SUMS[type(node.op)](self.number(node.left), self.number(node.right))
             if not np.isfinite(out).all():
-                raise self.fault(f"{ast.unparse(node)} is no number in some row")
+                raise self.fault(f"{ast.unparse(node)} is not a number in some row")
             return out
-        raise self.fault(f"{ast.unparse(node)[:80]} is no column, number or word")
+        raise self.fault(f"{ast.unparse(node)[:80]} is not a column, number or word")
 
     def constant(self, value: float | str) -> float | str:
         """A number of the condition, or a word."""

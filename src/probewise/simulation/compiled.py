@@ -92,7 +92,7 @@ def _numbers(environment: LinearEnvironment, size: int, rng: np.random.Generator
     noise = environment.additive
     if noise is None:
         law = environment.problem.outcome.name
-        raise InvalidAlgorithm(f"outcomes of the law '{law}' are no sum of mean and noise; use simulate.")
+        raise InvalidAlgorithm(f"outcomes of the law '{law}' are not a sum of mean and noise; use simulate.")
     return rng.random(size) if noise == "bernoulli" else unit_noise(noise, size, rng)
 
 

@@ -52,7 +52,7 @@ class Journal:
             begun = json.loads(first)
         except ValueError:
             raise InvalidTable(
-                f"{self.path} is no journal of runs: its first line is not JSON; name another."
+                f"{self.path} is not a journal of runs: its first line is not JSON; name another file."
             ) from None
         wanted = json.loads(json.dumps(self.provenance))
         if begun != wanted:

@@ -233,7 +233,7 @@ def _check_once(given: list[Line], places: Sequence[Place]) -> None:
     twice = {own for own, count in Counter(places).items() if count > 1}
     for line, own in zip(given, places, strict=True):
         if own in twice:
-            raise line.fault("measurement", "which stands in more than one row of this table")
+            raise line.fault("measurement", "which appears in more than one row of this table")
 
 
 def _notes(given: Iterable[Line], places: Iterable[Place], charter: Charter) -> dict[str, dict[str, Any]]:

@@ -32,7 +32,7 @@ class Address:
         """The parts of a URL; refused if they cannot be told apart for certain."""
         found = _FORM.fullmatch(text)
         if found is None:
-            raise InvalidCampaign("this is no URL of a database; it must be as postgresql://lab@server/db#name.")
+            raise InvalidCampaign("this is not the URL of a database; write it like postgresql://lab@server/db#name.")
         user, at, host = found["server"].rpartition("@")
         name, _, password = user.partition(":")
         options = [part.partition("=") for part in (found["options"] or "").split("&") if part]

@@ -187,8 +187,8 @@ class Lines(Storage):
         _save(beside, torn)
         warnings.warn(
             TornJournal(
-                f"{self.path} ended with {len(torn)} bytes that are no record; they are now in {beside.name}, and what "
-                "is written from now on comes after the last whole record."
+                f"{self.path} ended with {len(torn)} bytes that are not a record; they are now in {beside.name}, and "
+                "what is written from now on comes after the last whole record."
             ),
             stacklevel=1,
         )
@@ -202,7 +202,7 @@ class Lines(Storage):
         except (ValueError, RecursionError):
             first = None
         if not isinstance(first, dict) or "schema" not in first:
-            raise InvalidCampaign(f"{self.path} is no campaign: its first line names no schema; check the name.")
+            raise InvalidCampaign(f"{self.path} is not a campaign: its first line names no schema; check the name.")
         return check_schema(first["schema"], self.name)
 
     def _migrate(self) -> None:
@@ -251,7 +251,7 @@ class Lines(Storage):
 
 def _told(path: Path, torn: int) -> str:
     return (
-        f"{path} ends with {torn} bytes that are no record: if a crash cut the last write short, nothing that was "
+        f"{path} ends with {torn} bytes that are not a record: if a crash cut the last write short, nothing that was "
         "confirmed is lost, but if the file was cut, its last records are; compare their number and the last digest "
         "with those you kept."
     )

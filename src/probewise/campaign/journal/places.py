@@ -51,7 +51,7 @@ def storage_at(place: str | Path | Storage) -> Storage:
     if not sign:
         return SUFFIXES.get(Path(place).suffix.casefold(), _sqlite)(str(place))
     if not scheme or set(scheme) & set(":/"):
-        raise InvalidCampaign("this is no URL of a database; it must be as postgresql://lab@server/db#name.")
+        raise InvalidCampaign("this is not the URL of a database; write it like postgresql://lab@server/db#name.")
     return SCHEMES.get(scheme, partial(_foreign, scheme))(str(place))
 
 

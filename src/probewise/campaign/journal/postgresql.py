@@ -274,7 +274,7 @@ def server(url: str) -> Server:
         conninfo.conninfo_to_dict(address.url)
     except psycopg.Error as error:
         reason = address.silent(str(error).strip().partition("\n")[0])
-        raise InvalidCampaign(f"'{address.shown}' is no URL of a database ({reason}).") from None
+        raise InvalidCampaign(f"'{address.shown}' is not the URL of a database ({reason}).") from None
     return Server(address)
 
 

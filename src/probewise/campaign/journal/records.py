@@ -71,7 +71,7 @@ class Record:
             digest = _digest(text, _START if after is None else after.digest)
         except UnicodeEncodeError as error:
             bad = ascii(error.object[max(error.start - 10, 0) : error.end + 10])
-            raise InvalidCampaign(f"{bad} holds bytes that are no UTF-8 text; nothing was written.") from None
+            raise InvalidCampaign(f"{bad} holds bytes that are not UTF-8 text; nothing was written.") from None
         except ValueError as error:
             raise InvalidCampaign(
                 f"a record holds text and finite numbers only ({error}); nothing was written."
@@ -104,7 +104,7 @@ def _checked(text: str, seq: int, advice: str) -> tuple[int, str, dict[str, Any]
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise _fault(seq, f"it is no JSON ({error})", advice) from None
+        raise _fault(seq, f"it is not JSON ({error})", advice) from None
     if isinstance(data, dict) and isinstance(form := data.get("form"), int) and form > FORM:
         raise InvalidCampaign(
             f"record {seq} was written by probewise {data.get('version')} in form {form}, and this is "

@@ -220,7 +220,7 @@ def _with_log(main: bytes, data: bytes) -> bytes:
             continue
         sums = _sums(content, _sums(head[:8], sums, order), order)
         if not sound or struct.pack(">II", *sums) != head[16:24]:
-            raise _Broken("it is damaged, so that records may be missing")
+            raise _Broken("it is damaged, so records may be missing")
         number, commit = struct.unpack(">II", head[:8])
         pending[number] = content
         if commit:

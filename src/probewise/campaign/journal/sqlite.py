@@ -148,7 +148,7 @@ class File(Storage):
             return StorageUnavailable(f"{self.name} cannot be used now ({error}); {advice}.")
         if kind == "NOTADB":
             return InvalidCampaign(
-                f"{self.name} is no campaign ({error}); check the name or, if it was one, take the last back-up: "
+                f"{self.name} is not a campaign ({error}); check the name or, if it was one, take the last back-up: "
                 "its beginning is damaged."
             )
         return InvalidCampaign(f"{self.name} is damaged ({error}); take the last back-up.")

@@ -53,7 +53,7 @@ def lines_of(rows: Iterable[tuple[Any, Any]], after: int, name: str) -> list[str
             )
         if not isinstance(line, str):
             raise InvalidCampaign(
-                f"{name} is damaged: record {seq} is no text but {type(line).__name__}; take the last back-up."
+                f"{name} is damaged: record {seq} is not text but {type(line).__name__}; take the last back-up."
             )
         lines.append(line)
     return lines
@@ -64,6 +64,6 @@ def foreign(names: Iterable[str], place: str) -> InvalidCampaign:
     others = sorted(names)
     shown = ", ".join(f"'{own:.40}'" for own in others[:3]) + (f" and {len(others) - 3} more" if others[3:] else "")
     return InvalidCampaign(
-        f"{place} is no campaign: it is a database with other tables ({shown}), and nothing was written; "
+        f"{place} is not a campaign: it is a database with other tables ({shown}), and nothing was written; "
         "choose another name, or a database of its own."
     )

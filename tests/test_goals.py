@@ -408,3 +408,27 @@ def test_a_control_is_neither_found_nor_ruled_out() -> None:
     assert "all other items are ruled out" in campaign.status().sentence
     with pytest.raises(pw.InvalidProblem, match="the answer has no item"):
         _ = pw.hardness(FOUR, TRUTH, goal=pw.Above(9.0)).best
+
+
+def test_the_confidence_attained_by_a_list() -> None:
+    """It is one less the level at which the list would be declared, and at the answer at least what was asked for."""
+    sage = pw.Sage()
+    for law in (pw.Gaussian(0.5), pw.Gaussian(0.5, unknown=True)):
+        problem = pw.Problem(np.eye(4), outcome=law, item_names=[*"ABCD"])
+        lab, rng = pw.LinearEnvironment(problem, TRUTH), np.random.default_rng(3)
+        goal = pw.TopM(2, delta=0.1)
+        state = sage.init(problem, goal)
+        assert sage.confidence(problem, goal, state) == 0.0
+        seen = []
+        while sage.answer(problem, goal, state) is None:
+            state = sage.tell(problem, goal, state, lab.draw(sage.ask(problem, goal, state, rng), rng))
+            seen.append(sage.confidence(problem, goal, state))
+        assert all(sure < 0.9 for sure in seen[:-1])
+        assert seen[-1] >= 0.9
+        if law.known:  # at that level, and not at a stricter one, the same data declare the same list
+            for factor, found in ((1 + 1e-6, (0, 1)), (1 - 1e-6, None)):
+                other = goal.at((1 - seen[-1]) * factor)
+                again = sage.init(problem, other)
+                again = dataclasses.replace(again, data=state.data, pool=state.pool, guess=state.guess)
+                again = again.plus(problem, other, [Measurements.empty(4)])
+                assert sage.answer(problem, other, again) == found

@@ -106,6 +106,14 @@ class Claimed:
         gaps = coarse(np.maximum(margin, floor * error))
         return Rows(claims.rows / gaps[:, None], claims.against, (claims.above, claims.below), gaps)
 
+    def confidence(self, problem: Problem, goal: Goal) -> float:
+        """1 - α for the least α at which the answer at the estimate would be declared; 0 if there is none."""
+        if self.wealth is None:
+            return 0.0
+        least = float(np.nan_to_num(self.wealth, nan=0.0, posinf=np.inf, neginf=-np.inf).min(initial=np.inf))
+        spent = problem.outcome.part * goal.delta
+        return max(0.0, 1.0 - spent - max(goal.rivals(problem), 1) * math.exp(-least)) if least > -np.inf else 0.0
+
     def standing(self, problem: Problem, goal: Goal) -> Standing:
         """Items of the answer, and those of which it is not yet sure that they are none."""
         if self.wealth is None:

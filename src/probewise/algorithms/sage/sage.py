@@ -126,8 +126,8 @@ class Sage(Algorithm[State]):
         return Standing(remaining, (int(state.alive[0]),), progress)
 
     def confidence(self, problem: Problem, goal: Goal, state: State) -> float | None:
-        """What the leader has attained: docs/confidence-attained.md; None for other questions than the best item."""
-        return None if isinstance(state, Claimed) else state.confidence(problem, goal)
+        """What the guess has attained: docs/confidence-attained.md; for other questions docs/sage.md, Theorem 2."""
+        return state.confidence(problem, goal)
 
     @few
     def forecast(self, problem: Problem, goal: Goal, state: State) -> Forecast | None:

@@ -494,6 +494,14 @@ def test_own_rows_cannot_use_up_what_an_open_round_needs() -> None:
     with pytest.raises(pw.InvalidRows, match=f"{message}got {len(own) + 1} rows; if there is more, say so first"):
         campaign.tell([*own, own[0]], off_plan=True)
     campaign.tell(own, off_plan=True)
+    campaign.void("r2-1", reason="spilt")
+    campaign.correct("r2-1", 1.0, reason="it was another one")
+    campaign.void("r2-1", reason="spilt")
+    campaign.tell(own[:1], off_plan=True)  # takes what became free
+    with pytest.raises(pw.InvalidRows, match=f"needs {need[probe]}; got 1 row; if there is more, say so first"):
+        campaign.correct("r2-1", 1.0, reason="it was another one")
+    campaign.void(rows["measurement"][0], reason="spilt")
+    campaign.correct(rows["measurement"][0], 0.0, reason="it was another one")  # the round has set this aside
     again = campaign.tell(own, off_plan=True)  # nothing is left for them, and nothing is taken
     assert "on record already, as round 2" in again.sentence
     while campaign.ledger.open is not None:
@@ -857,6 +865,34 @@ def test_a_round_that_waits_is_said_beside_who_leads() -> None:
     assert campaign.status().waiting == len(again)
     waits = f"Round 2 waits for {len(again)} of its {len(again)} rows."
     assert campaign.status().sentence == status.sentence.replace("Ask for the next round.", waits)
+
+
+def test_a_batch_that_is_to_come_is_not_called_a_round() -> None:
+    campaign = create(algorithm=pw.Sage(max_batch=2))
+    seen = []
+    for _ in range(8):
+        rows = campaign.ask()
+        campaign.tell(rows.filled(truth(rows)))
+        seen.append(campaign.status().sentence.split(". ")[-1])
+        began = campaign.ledger.open
+        assert seen[-1] == f"Ask for the next {'round' if began is None else f'batch of round {began}'}."
+    assert len(set(seen)) > 2
+
+
+def test_a_lingape_campaign_asks_again_for_what_is_missing_of_its_first_round(tmp_path: Path) -> None:
+    campaign = pw.Campaign.create(tmp_path / "a.jsonl", pw.Problem(np.eye(2)), algorithm=pw.LinGapE(), seed=0)
+    first = campaign.ask()
+    campaign.tell({first["measurement"][0]: 1.0})
+    campaign.close(reason="the other one broke")
+    assert campaign.algorithm.standing(campaign.problem, campaign.goal, campaign.trail.state).guess == ()
+    missing = campaign.ask()
+    assert missing["probe"] == first["probe"][1:]
+    campaign.tell(missing.filled([0.0]))
+    state = pw.Campaign.open(tmp_path / "a.jsonl").trail.state
+    assert (state.count.tolist(), state.early) == ([1, 1], None)
+    np.testing.assert_allclose(sorted(state.items @ state.fit.theta), [0.0, 1.0], atol=1e-8)
+    campaign.void("r1-1", reason="wrong bottle")
+    assert campaign.ask()["probe"] == first["probe"][:1]
 
 
 def test_status_is_json_and_says_what_a_machine_needs() -> None:

@@ -329,6 +329,12 @@ class Histories(RuleBasedStateMachine):
     @rule(who=st.integers(0, 1), data=st.data(), value=values, reason=reasons)
     def correct(self, who: int, data: st.DataObject, value: float, reason: str) -> None:
         own = data.draw(st.sampled_from(self.rows(RECORDED, VOIDED)))
+        first, sheet = self.open(), int(own[1:].split("-")[0]) - 1
+        outside = first is None or sheet < first or not self.planned[sheet]
+        if outside and self.row(own)[2] == VOIDED and self.short(Counter([self.row(own)[0]])):
+            with pytest.raises(pw.InvalidRows, match="left in stock"):
+                self.person(who).correct(own, value, reason=reason)
+            return
         self.person(who).correct(own, value, reason=reason)
         if self.row(own)[1:] != [value, RECORDED]:
             self.amends([own], voids=False)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 
 import numpy as np
@@ -154,6 +155,8 @@ def test_before_a_decision_the_leader_leads() -> None:
     assert [item.state for item in now.items].count("leading") == 1
     assert now.items[3].state == "eliminated"
     assert "leads: it is estimated" in now.sentence
+    behind = numbers(PROBLEM, pw.BestItem(), [measured(rng, [900] * 3, 0.0)], [standing(0, 2, 3, leader=2)])
+    assert re.match(r"C leads: it is estimated 0\.60 ± 0\.\d\d below A, the closest rival; ", behind.sentence)
     assert "1 of 4 items are ruled out" in now.sentence
     lone = pw.Problem(PROBES, ITEMS[:1], item_names=["A"])
     assert numbers(lone, pw.BestItem(), [], [], answer=(0,)).sentence == "A is the only item."

@@ -14,7 +14,7 @@ from probewise.algorithms import Algorithm, Sage
 from probewise.campaign.exchange import entry
 from probewise.campaign.exchange.asked import asked
 from probewise.campaign.exchange.rows import Rows, all_rows, no_rows, open_rows, own_columns
-from probewise.campaign.exchange.told import Proposal, Told, recorded, unplanned
+from probewise.campaign.exchange.told import Proposal, Told, check_stock, recorded, unplanned
 from probewise.campaign.findings.appraisal import appraised, scrutinised
 from probewise.campaign.findings.news import Stand, news, what_changed
 from probewise.campaign.findings.status import Status, status
@@ -190,9 +190,11 @@ class Campaign:
             own = _place(measurement, ledger)
             line = entry.Line(f"row '{row_id(*own)}'", {"outcome": outcome})
             value = entry.number(line, ledger.charter)
-            now = ledger.outcome(own)
-            if now is None and ledger.sheet(own[0]).states[own[1] - 1] == OPEN:
+            now, sheet = ledger.outcome(own), ledger.sheet(own[0])
+            if now is None and sheet.states[own[1] - 1] == OPEN:
                 raise InvalidRows(f"row '{row_id(*own)}' has no outcome to correct; use tell.")
+            if now is None and not (sheet.planned and sheet.number >= (ledger.open or 0)):  # set aside for that round
+                check_stock(ledger, [int(sheet.probes[own[1] - 1])])
             return None if now == value else ("corrected", {"row": row_id(*own), "outcome": value, "reason": why})
 
         why = entry.said(reason, "a correction")

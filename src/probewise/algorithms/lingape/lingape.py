@@ -33,13 +33,15 @@ class Comparison:
     count: Counts
     """(n,): measurements so far."""
     fit: RankOne | None
-    """The estimate; None for least squares before the first round."""
+    """The estimate; None for least squares until what was measured spans all features."""
     leader: int = 0
     """The item i with the largest estimate."""
     rival: int = 0
     """The item j that may exceed it by most."""
     bound: float = math.inf
     """By how much: B = (z_j - z_i)'θ̂ + C·‖z_i - z_j‖ in the norm of V⁻¹."""
+    early: Measurements | None = None
+    """What was measured while there was no estimate yet."""
 
 
 @dataclass(frozen=True)
@@ -110,9 +112,9 @@ class LinGapE(Algorithm[Comparison]):
         return self._compared(problem, goal, state) if self.initial == "none" else state
 
     def ask(self, problem: Problem, goal: Goal, state: Comparison, rng: np.random.Generator) -> Counts:
-        """The first round, then one measurement at a time."""
-        if self.initial != "none" and not state.count.any():
-            return self._first(problem)
+        """The first round, what is missing of it as long as there is no estimate, then one measurement at a time."""
+        if state.fit is None or (self.initial != "none" and not state.count.any()):
+            return np.asarray(np.maximum(self._first(problem) - state.count, 0), dtype=np.int64)
         counts = np.zeros(problem.n_probes, dtype=np.int64)
         counts[self._choice(problem, state)] = 1
         return counts
@@ -121,9 +123,12 @@ class LinGapE(Algorithm[Comparison]):
         """θ̂ and V with the new measurements, then the next comparison."""
         if problem.n_items == 1:
             return state
-        fit = _told(state, measurements.count, measurements.mean / problem.sigma)
-        state = replace(state, count=state.count + measurements.count, fit=fit)
-        return self._compared(problem, goal, state)
+        count = state.count + measurements.count
+        heard = measurements if state.early is None else state.early + measurements
+        fit = _told(state, heard.count, heard.mean / problem.sigma)
+        if fit is None:
+            return replace(state, count=count, early=heard)
+        return self._compared(problem, goal, replace(state, count=count, fit=fit, early=None))
 
     def answer(self, problem: Problem, goal: Goal, state: Comparison) -> Answer | None:
         """The leader, once B <= epsilon."""
@@ -133,7 +138,7 @@ class LinGapE(Algorithm[Comparison]):
         """All items until the leader is the answer; then it and those within epsilon that it does not beat outright."""
         answer, fit = self.answer(problem, goal, state), state.fit
         if answer is None or fit is None:
-            guess = (state.leader,) if state.count.any() else answer or ()
+            guess = (state.leader,) if fit is not None and state.count.any() else answer or ()
             return Standing(np.arange(problem.n_items), guess, None if answer is None else 1.0)
         scores, width = state.items @ fit.theta, state.threshold.width(self._evidence(problem, goal, state))
         bounds = scores - scores[answer[0]] + width * _norms(fit, state.items, answer[0])
@@ -204,8 +209,11 @@ def _unit(probes: Array, counts: Counts) -> Array:
     return math.sqrt(1.0 + TIE) * linalg.solve_triangular(root, np.eye(len(root)), lower=True).T
 
 
-def _told(state: Comparison, count: Counts, mean: Array) -> RankOne:
-    """The estimate with ``count`` (n,) more measurements of each probe, of ``mean`` (n,) in units of the noise."""
+def _told(state: Comparison, count: Counts, mean: Array) -> RankOne | None:
+    """The estimate with ``count`` (n,) more measurements of each probe, of ``mean`` (n,) in units of the noise.
+
+    None as long as they do not span all features, as when rows of the first round, whose information is I, are missing.
+    """
     asked = np.flatnonzero(count)
     rows, weight, outcome = state.probes[asked], count[asked], mean[asked]
     if state.fit is not None and weight.sum() == 1:
@@ -213,4 +221,6 @@ def _told(state: Comparison, count: Counts, mean: Array) -> RankOne:
     information, moment = (weight * rows.T) @ rows, rows.T @ (weight * outcome)
     if state.fit is not None:
         information, moment = information + state.fit.information, moment + state.fit.information @ state.fit.theta
+    elif np.linalg.eigvalsh(information)[0] <= TIE:
+        return None
     return RankOne.start(information, moment)

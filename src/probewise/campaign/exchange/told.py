@@ -13,6 +13,7 @@ from probewise.campaign.exchange.entry import Entry, checked, own_rows
 from probewise.campaign.state.ledger import Ledger
 from probewise.campaign.state.sheet import Sheet, row_id
 from probewise.errors import InvalidCampaign, InvalidRows
+from probewise.numerals import plural
 
 Proposal = tuple[str, dict[str, Any]] | None
 """Kind and body of a record, or None: there is nothing to record."""
@@ -79,7 +80,7 @@ def unplanned(rows: Any, ledger: Ledger, dry_run: bool, again: bool) -> tuple[Pr
     if twin is not None:
         sentence = f"These rows are on record already, as round {twin}; if they were measured again, say so (again)."
         return None, Told((), (), ids, (), 0, dry_run, sentence)
-    _check_stock(ledger, probes)
+    check_stock(ledger, probes)
     ending = " (dry run: nothing was written)." if dry_run else "."
     sentence = (
         f"{len(ids)} recorded as round {number}; the confidence holds if these rows were chosen before any of their "
@@ -89,7 +90,7 @@ def unplanned(rows: Any, ledger: Ledger, dry_run: bool, again: bool) -> tuple[Pr
     return ("unplanned", body), Told(ids, (), (), (), 0, dry_run, sentence)
 
 
-def _check_stock(ledger: Ledger, probes: list[int]) -> None:
+def check_stock(ledger: Ledger, probes: list[int]) -> None:
     """Refuse rows that use up what an open round needs: they could end it by what it has shown."""
     problem = ledger.problem
     given, needed = np.bincount(probes, minlength=problem.n_probes), ledger.reserved
@@ -97,7 +98,8 @@ def _check_stock(ledger: Ledger, probes: list[int]) -> None:
     for probe in np.flatnonzero((given > 0) & (needed > 0) & (given > left - needed))[:1]:
         raise InvalidRows(
             f"probe '{problem.probe_names[probe]}' has {max(left[probe], 0):g} left in stock, of which round "
-            f"{ledger.open} needs {needed[probe]}; got {given[probe]} rows; if there is more, say so first (restock)."
+            f"{ledger.open} needs {needed[probe]}; got {plural(int(given[probe]), 'row')}; if there is more, say so "
+            "first (restock)."
         )
 
 

@@ -373,8 +373,9 @@ def _sentence(
 
 
 def _lead(rival: ItemNumbers) -> str:
-    """How far ahead of a rival; where that one is ruled out, the lead is positive whatever its interval says."""
+    """How far ahead of a rival or behind it; where that one is ruled out, it is behind whatever its interval says."""
     if rival.state == "eliminated" and rival.least < 0 < rival.behind:
         top = "" if math.isinf(rival.most) else f" (at most {three_digits(rival.most)})"
         return f"{three_digits(rival.behind)} above {rival.name}{top}"
-    return f"{with_width(rival.behind, rival.most - rival.behind)} above {rival.name}"
+    side = "above" if rival.behind >= 0 else "below"  # the algorithm may weigh rounds otherwise
+    return f"{with_width(abs(rival.behind), rival.most - rival.behind)} {side} {rival.name}"

@@ -190,7 +190,8 @@ def _sentence(ledger: Ledger, found: Numbers, adequacy: Adequacy) -> str:
         return f"{found.sentence} You may stop."
     sheet = ledger.waiting
     if sheet is None:
-        return f"{found.sentence} Ask for the next round."
+        following = "round" if ledger.open is None else f"batch of round {ledger.open}"
+        return f"{found.sentence} Ask for the next {following}."
     waits = f"Round {sheet.number} waits for {sheet.left} of its {sheet.size} rows"
     if found.leader is None and ledger.measured.n:
         return f"{waits}; then {len(found.items):,} items are compared for the first time."

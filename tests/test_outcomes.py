@@ -30,7 +30,7 @@ def test_sigma_is_short_for_a_law() -> None:
     assert pw.Problem(np.eye(2), sigma="unknown").outcome == pw.Gaussian(unknown=True)
     assert pw.Problem(np.eye(2)).outcome == pw.Gaussian()
     np.testing.assert_array_equal(pw.Problem(np.eye(2), outcome=pw.Gaussian(4)).sigma, [4.0, 4.0])
-    with pytest.raises(pw.InvalidProblem, match="only one of them can be given"):
+    with pytest.raises(pw.InvalidProblem, match="give only one of them"):
         pw.Problem(np.eye(2), sigma=1.0, outcome=pw.Gaussian())
     with pytest.raises(pw.InvalidProblem, match=r"outcome is an object such as Gaussian\(2.5\), got 'normal'"):
         pw.Problem(np.eye(2), outcome="normal")  # type: ignore[arg-type]

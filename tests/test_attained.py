@@ -98,21 +98,25 @@ def test_a_part_of_delta_is_left_to_the_noise_and_a_single_item_is_certain() -> 
     assert (one.item, one.confidence) == (0, 1.0)
 
 
-def test_two_accounts_are_those_of_the_benchmark(benchmark: Any) -> None:
-    """M(S_t, W_t)/M(S_1, W_1), whoever leads, if both items are measured alike."""
-    goal, law, rng = pw.BestItem(0.001), pw.Gaussian(), np.random.default_rng(3)
-    state, made = pw.Sage().init(TWO, goal), []
+@pytest.mark.parametrize("items", [2, 4])
+def test_the_benchmark_simulates_the_accounts_of_sage(benchmark: Any, items: int) -> None:
+    problem, goal, rng = pw.Problem(np.eye(items)), pw.BestItem(1e-9), np.random.default_rng(3)
+    sage, environment = pw.Sage(tol=1e-9), LinearEnvironment(problem, 0.2 * np.arange(items))
+    state = sage.init(problem, goal)
+    sums, counts = [], []
     for count in (2, 2, 5, 9, 20):
-        drawn = LinearEnvironment(TWO, [0.3, 0.0]).draw(np.array([count, count]), rng)
-        state = pw.Sage().tell(TWO, goal, state, drawn)
-        total, precision = state.sums(TWO, 0).total[state.alive == 1], state.sums(TWO, 0).precision[state.alive == 1]
-        made.append([float(law.log_account(sign * total, precision, np.ones(1), 1.0)[0]) for sign in (-1.0, 1.0)])
-    np.testing.assert_allclose(state.peaks.plain, np.max(np.array(made) - made[0], axis=0), atol=1e-9)
+        state = sage.tell(problem, goal, state, environment.draw(np.full(items, count), rng))
+        sums.append([state.data.total])
+        counts.append(state.data.count[0])
+    wealth = benchmark.accounts(np.array(sums), np.array(counts))[:, 0]
+    np.testing.assert_allclose(state.wealth, wealth[-1][state.alive], atol=1e-6)
+    np.testing.assert_allclose(state.peaks.plain, wealth.max(axis=0), atol=1e-6)
+    assert (state.peaks.plain > wealth[-1] + 1e-3).any()
 
 
 def test_a_wrong_item_is_seldom_shown_with_much_confidence(benchmark: Any) -> None:
     """Near a tie, at any moment and with any item; the number carried on to the next leader is not safe."""
-    found = benchmark.compared(6000, rounds=150)
+    found = benchmark.compared(4000, 2)
     for alpha in benchmark.ALPHAS:
         for at, kind in enumerate(benchmark.KINDS[:-1]):
             rate = exact_rate(int((found[:, at] >= 1.0 - alpha).sum()), len(found))
@@ -122,9 +126,9 @@ def test_a_wrong_item_is_seldom_shown_with_much_confidence(benchmark: Any) -> No
 
 
 def test_sage_shows_it_as_the_benchmark_looks_at_it(benchmark: Any) -> None:
-    for name in ("a mixture", "within 0.1", "unknown noise"):
-        found = benchmark.audited(benchmark.CASES[name], 6)
-        assert found.shape == (6, 5)
+    for name in ("a mixture", "within 0.1"):
+        found = benchmark.audited(benchmark.CASES[name], 3)
+        assert found.shape == (3, 5)
         assert (found[:, 2] <= np.maximum(found[:, 3], 0.0)).all()
         assert (found[:, 2] <= found[:, 4]).all()
 
@@ -204,7 +208,7 @@ def test_a_campaign_says_what_its_leader_has_attained(tmp_path: Path) -> None:
     campaign.report(tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
     assert f"leads with {attained(status.confidence)} so far, but 1 other item of 2" in text
-    assert "is not the probability that the item shown is the right one" in text
+    assert "is not the probability that the item shown is right" in text
 
 
 def test_the_number_is_shared_among_the_versions_of_the_data() -> None:

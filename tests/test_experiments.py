@@ -282,6 +282,8 @@ def test_identify_needs_one_laboratory_and_respects_a_budget(tables: list[str]) 
     assert "too little for a guess" in one_line(done)
     done = called("identify", *tables, "--theta", "0.01,0", "--algorithm", "lingape", "--budget", "9", code=1)
     assert "lingape does not say how sure that is" in one_line(done)
+    done = called("identify", *tables, "--theta", "0.01,0", "--epsilon", "0.02", "--budget", "9", code=1)
+    assert re.search(r"Best guess: '[xy]', to within 0\.02, (no )?confidence ", one_line(done))
 
 
 def test_list_names_every_algorithm() -> None:

@@ -129,18 +129,22 @@ def _report(result: pw.Result, goal: pw.Goal, algorithm: pw.Algorithm[Any], *, c
     effort = f"{output.number(result.measurements)} measurements in {plural(result.rounds, 'round')}"
     effort += f", cost {output.number(result.cost)}" if costly else ""
     if result.status != "identified":
-        output.say(f"No answer after {effort}: the budget is spent. {_guessed(result, algorithm)}", style="yellow")
+        output.say(
+            f"No answer after {effort}: the budget is spent. {_guessed(result, algorithm, goal.epsilon)}",
+            style="yellow",
+        )
         return
     output.title(goal.claim([f"'{name}'" for name in result.item_names], exact=goal.epsilon == 0))
     proof = "" if algorithm.proven else ", which is not proved for these settings"
     output.say(f"{effort}; wrong with probability at most {goal.delta:g}{proof}.")
 
 
-def _guessed(result: pw.Result, algorithm: pw.Algorithm[Any]) -> str:
+def _guessed(result: pw.Result, algorithm: pw.Algorithm[Any], epsilon: float) -> str:
     """The best guess, and how sure it is."""
     if result.items is None:
         return "That is too little for a guess."
-    guess = f"Best guess: {listed([repr(name) for name in result.item_names])}"
+    within = f", to within {epsilon:.4g}" if epsilon else ""
+    guess = f"Best guess: {listed([repr(name) for name in result.item_names])}{within}"
     if result.confidence is None:
         return f"{guess}; {algorithm.name} does not say how sure that is."
     return f"{guess}, {attained(result.confidence)}."

@@ -80,23 +80,23 @@ def _facts(campaign: Campaign, standing: Status) -> None:
         rest = f"in {ahead['rounds']:g} round{'s' * (ahead['rounds'] != 1)}{cost}"
         span = f"{output.number(ahead['low'])} to {output.number(ahead['high'])} with probability 80 %"
         facts.append(("to go, about", output.number(ahead["measurements"]), f"{rest}; {span}"))
-    facts += _confidence(standing)
+    facts += _confidence(standing, campaign.goal.epsilon)
     if standing.answer is None:
         left = output.number(len(standing.remaining))
         facts.append(("still possible", left, f"of {len(standing.items):,} items may be {campaign.goal.predicate}"))
     output.facts(facts)
 
 
-def _confidence(standing: Status) -> list[tuple[str, str, str]]:
+def _confidence(standing: Status, epsilon: float) -> list[tuple[str, str, str]]:
     """How sure the best guess is; the answer has its own sentence."""
     if standing.answer is not None or standing.leader is None:
         return []
     if standing.confidence is None:
         return [("confidence", "unknown", "it cannot be said how sure the best guess is")]
-    words = attained(standing.confidence)
+    words, within = attained(standing.confidence), f", to within {epsilon:.4g}" if epsilon else ""
     if words.startswith("no "):
-        return [("confidence", "none", f"{words} in the best guess, {standing.leader}")]
-    return [("confidence", words.removeprefix("confidence "), f"attained by the best guess, {standing.leader}")]
+        return [("confidence", "none", f"{words} in the best guess, {standing.leader}{within}")]
+    return [("confidence", words.removeprefix("confidence "), f"attained by the best guess, {standing.leader}{within}")]
 
 
 def _ranking(campaign: Campaign, standing: Status, most: int) -> None:

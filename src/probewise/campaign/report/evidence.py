@@ -172,10 +172,12 @@ def _anytime(view: View) -> str:
     """What the confidence of a best guess means."""
     if view.status.confidence is None or view.declared:
         return ""
+    epsilon = view.charter.goal.epsilon
+    wrong = f"an item more than {epsilon:.4g} below the best" if epsilon else "a wrong item"
     text = (
         "The confidence so far, beside the best guess, is about all that is ever shown: for each α, with probability "
-        "at most α, a wrong item is shown with confidence 1 - α or more at any moment. It may fall when another item "
-        "takes the lead, and is not the probability that the item shown is the right one."
+        f"at most α, {wrong} is shown with confidence 1 - α or more at any moment. It may fall when another item "
+        "takes the lead, and is not the probability that the item shown is right."
     )
     if view.ledger.amended and not view.charter.amendments:
         text += " Numbers shown before rounds were changed count here with the discount of now."

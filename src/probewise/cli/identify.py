@@ -129,10 +129,8 @@ def _report(result: pw.Result, goal: pw.Goal, algorithm: pw.Algorithm[Any], *, c
     effort = f"{output.number(result.measurements)} measurements in {plural(result.rounds, 'round')}"
     effort += f", cost {output.number(result.cost)}" if costly else ""
     if result.status != "identified":
-        output.say(
-            f"No answer after {effort}: the budget is spent. {_guessed(result, algorithm, goal.epsilon)}",
-            style="yellow",
-        )
+        guess = _guessed(result, algorithm, goal.epsilon)
+        output.say(f"No answer after {effort}: the budget allows no further round. {guess}", style="yellow")
         return
     output.title(goal.claim([f"'{name}'" for name in result.item_names], exact=goal.epsilon == 0))
     proof = "" if algorithm.proven else ", which is not proved for these settings"

@@ -535,7 +535,7 @@ BAD: dict[str, tuple[str, dict[str, str | bytes], str]] = {
     "a row too many": ("tell lab.campaign a.csv", {"a.csv": HEAD + "r1-99,2\n"}, "got 'r1-99', which was never asked"),
     "a date for an id": ("tell lab.campaign a.csv", {"a.csv": HEAD + "03-Jan,2\n"}, "got '03-Jan', expected an id"),
     "an id missing": ("tell lab.campaign a.csv", {"a.csv": HEAD + ",2\n"}, "column 'measurement': got nothing"),
-    "an id twice": ("tell lab.campaign a.csv", {"a.csv": HEAD + "r1-3,2\nr1-03,2\n"}, "got 'r1-3', which stands in"),
+    "an id twice": ("tell lab.campaign a.csv", {"a.csv": HEAD + "r1-3,2\nr1-03,2\n"}, "got 'r1-3', which appears in"),
     "words": ("tell lab.campaign a.csv", {"a.csv": HEAD + "r1-4,2\nr1-3,low\n"}, "line 3, column 'outcome': got 'low'"),
     "a unit": ("tell lab.campaign a.csv", {"a.csv": HEAD + "r1-3,2 mg\n"}, "got '2 mg', expected a number; enter a"),
     "below detection": ("tell lab.campaign a.csv", {"a.csv": HEAD + "r1-3,<0.1\n"}, "got '<0.1', expected a number"),

@@ -22,7 +22,7 @@ import probewise as pw
 from probewise import data
 from probewise.data import published, source
 from probewise.data.example import SIGMA
-from probewise.data.source import Source
+from probewise.data.source import Published
 from probewise.errors import DataUnavailable, InvalidTable
 from probewise.model import build
 from probewise.reading import read_table
@@ -59,9 +59,9 @@ PKG_INFO = b"Metadata-Version: 1.0\nName: no-such-package\nVersion: 1.0\n"
 ARCHIVES = {kind: archive(kind) for kind in ("wheel", "sdist")}
 
 
-def made(kind: str = "wheel", content: bytes = CONTENT, pinned: bytes | None = None) -> Source:
+def made(kind: str = "wheel", content: bytes = CONTENT, pinned: bytes | None = None) -> Published:
     sha256, own = (hashlib.sha256(each).hexdigest() for each in (content, pinned or ARCHIVES[kind]))
-    return Source("no-such-package", "1.0", kind, (own,), {"inner/table.csv": sha256}, 0.1, "MIT", "us")  # type: ignore[arg-type]
+    return Published("no-such-package", "1.0", kind, (own,), {"inner/table.csv": sha256}, 0.1, "MIT", "us")  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -341,7 +341,7 @@ def test_the_example_has_a_winner(tmp_path: Path) -> None:
 def offline(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests use what is installed or in the cache, and download nothing unless PROBEWISE_DOWNLOAD is set."""
 
-    def unavailable(wanted: Source, folder: Path) -> Path:
+    def unavailable(wanted: Published, folder: Path) -> Path:
         raise DataUnavailable(f"{wanted.spec} is neither installed nor in {source.cache_folder()}")
 
     if "PROBEWISE_DOWNLOAD" not in os.environ:

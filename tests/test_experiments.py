@@ -80,7 +80,7 @@ def test_lower_bounds_are_certified_and_below_every_method() -> None:
 
 
 def test_summary_leaves_out_what_was_not_run() -> None:
-    row = sweep.Row(5, "RAGE (code)", 2, 1234.0, 56.0, 1, 3.0, 100.0)
+    row = sweep.Average(5, "RAGE (code)", 2, 1234.0, 56.0, 1, 3.0, 100.0)
     header, body = experiments.summary([row, row._replace(size=10, algorithm="ALBA", errors=0)])
     assert header == ["", "5", "10"]
     assert body[0] == ["RAGE (code)", "1,230 ± 56, 1 wrong", ""]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from probewise.design import memory
-from probewise.design.memory import Memory, digest, remembered, remembering, size
+from probewise.design.memory import Remembered, digest, remembered, remembering, size
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def test_equal_arguments_are_looked_up_within_a_block_only(doubled):
 
 
 def test_what_is_kept_is_there_for_the_next_block(doubled, monkeypatch):
-    monkeypatch.setattr(memory, "_kept", Memory())
+    monkeypatch.setattr(memory, "_kept", Remembered())
     for _ in range(3):
         with remembering(keep=True):
             doubled(np.ones(4))

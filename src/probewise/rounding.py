@@ -31,14 +31,14 @@ WORK = 1e12
 """Multiplications beyond which regret rounding refuses to start, several minutes on one core."""
 
 
-class Directions(Protocol):
+class Largest(Protocol):
     """What rounding needs of a set of directions; those of ``probewise.design`` have it."""
 
     @property
     def generators(self) -> Array:
         """(m, d): rows that span the directions."""
 
-    def mapped(self, transform: Array) -> Directions:
+    def mapped(self, transform: Array) -> Largest:
         """The directions in the coordinates ``y @ transform``."""
 
     def largest(self) -> tuple[int, float]:
@@ -82,7 +82,7 @@ class Allocation:
         """Number of measurements, the sum of the counts."""
         return int(self.counts.sum())
 
-    def inflation(self, directions: Directions | None = None) -> float:
+    def inflation(self, directions: Largest | None = None) -> float:
         """n·max_y y'V⁻¹y / max_y y'A(w)⁻¹y with V = Σ counts_i x_i x_i'; by default the worst over all y.
 
         inf if a direction lies outside the span of the probes with a positive weight or count; below 1 if the
@@ -271,7 +271,7 @@ def _whitening(probes: Array, weights: Array) -> tuple[Coordinates, Array]:
     return system, system.transform @ (right.T / singular)
 
 
-def _largest_variance(probes: Array, weights: Array, directions: Directions) -> float:
+def _largest_variance(probes: Array, weights: Array, directions: Largest) -> float:
     """max_y y'A(w)⁻¹y; inf if some direction lies outside the range of A(w)."""
     system, transform = _whitening(probes, weights)
     if not system.is_inside(directions.generators).all():

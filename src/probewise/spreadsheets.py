@@ -16,7 +16,7 @@ from probewise.errors import InvalidProblem, MissingExtra
 
 Cell = str | float
 """Text as a CSV file would have it, or a number, about which there is no doubt."""
-Record = tuple[int, list[Cell]]
+Numbered = tuple[int, list[Cell]]
 """The number of a row, from 1, and its cells."""
 
 ENDINGS = (".xlsx", ".xlsm", ".ods")
@@ -30,7 +30,7 @@ _OFFICE = "{urn:oasis:names:tc:opendocument:xmlns:office:1.0}"
 _TEXT = "{urn:oasis:names:tc:opendocument:xmlns:text:1.0}"
 
 
-def records(path: Path) -> list[Record]:
+def records(path: Path) -> list[Numbered]:
     """The rows of the one sheet that has any, without blank ones; ours if there are several."""
     content = _checked(path)
     try:
@@ -79,7 +79,7 @@ def _cell(value: Any) -> Cell:
     return float(value) if isinstance(value, int | float) and abs(value) < 1e300 else str(value)
 
 
-def _kept(rows: Iterator[Record]) -> list[Record]:
+def _kept(rows: Iterator[Numbered]) -> list[Numbered]:
     """Rows with cells, without the blank cells at their ends."""
     out = []
     for number, cells in rows:
@@ -90,7 +90,7 @@ def _kept(rows: Iterator[Record]) -> list[Record]:
     return out
 
 
-def _xlsx(path: Path, content: bytes) -> Iterator[tuple[str, list[Record]]]:
+def _xlsx(path: Path, content: bytes) -> Iterator[tuple[str, list[Numbered]]]:
     if importlib.util.find_spec("openpyxl") is None:
         raise MissingExtra(f"reading {path.name} needs openpyxl; install probewise[spreadsheet] or save it as CSV.")
     import openpyxl
@@ -102,14 +102,14 @@ def _xlsx(path: Path, content: bytes) -> Iterator[tuple[str, list[Record]]]:
     book.close()
 
 
-def _ods(content: bytes) -> Iterator[tuple[str, list[Record]]]:
+def _ods(content: bytes) -> Iterator[tuple[str, list[Numbered]]]:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         body = ElementTree.fromstring(archive.read("content.xml"))
     for sheet in body.iter(f"{_TABLE}table"):
         yield sheet.get(f"{_TABLE}name", ""), _kept(_ods_rows(sheet))
 
 
-def _ods_rows(sheet: ElementTree.Element) -> Iterator[Record]:
+def _ods_rows(sheet: ElementTree.Element) -> Iterator[Numbered]:
     number = 1
     for row in sheet.iter(f"{_TABLE}table-row"):
         cells: list[Cell] = []

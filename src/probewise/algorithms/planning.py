@@ -23,7 +23,7 @@ _AUTHORS_ITERATIONS = 4999
 _frank_wolfe = remembered(frank_wolfe.solve)
 
 
-class Plan(NamedTuple):
+class Weighted(NamedTuple):
     """Weights and what they attain."""
 
     weights: Array
@@ -40,7 +40,7 @@ def plan(
     solver: Solver = "certified",
     among: NDArray[np.bool_] | None = None,
     start: NDArray[np.bool_] | None = None,
-) -> Plan:
+) -> Weighted:
     """The design of least cost for ``directions``, on all probes or ``among`` (n,) some of them.
 
     "frank-wolfe" is the authors' code: up to 4999 steps, stopped by a clock, with the value before the last step,
@@ -51,7 +51,7 @@ def plan(
         part = _certified(problem.scaled_probes[among], directions, problem.cost[among], tol, begin)
         weights = np.zeros(problem.n_probes)
         weights[among] = part.weights
-        return Plan(weights, part.rho)
+        return Weighted(weights, part.rho)
     if solver == "certified":
         return _certified(problem.scaled_probes, directions, problem.cost, tol, start)
     # shares of the cost: probes x_i/√c_i at unit cost, as in optimal_design
@@ -59,14 +59,16 @@ def plan(
     trace = _frank_wolfe(space.probes, directions.mapped(space.transform), iterations=_AUTHORS_ITERATIONS)
     weights = trace.weights / problem.cost
     weights = weights / weights.sum()
-    return Plan(weights, trace.last_value / float(problem.cost @ weights))
+    return Weighted(weights, trace.last_value / float(problem.cost @ weights))
 
 
-def _certified(probes: Array, directions: Directions, cost: Array, tol: float, start: NDArray[np.bool_] | None) -> Plan:
+def _certified(
+    probes: Array, directions: Directions, cost: Array, tol: float, start: NDArray[np.bool_] | None
+) -> Weighted:
     design = optimal_design(probes, directions, cost=cost, tol=tol, start=start)
     weights = reduce_support(probes, _without_specks(probes, directions, design.weights, tol), cost=cost)
     # value = (cost·w) max_y y'A(w)⁻¹y is the same for both, whatever their scale
-    return Plan(weights, design.value / float(cost @ weights))
+    return Weighted(weights, design.value / float(cost @ weights))
 
 
 def _without_specks(probes: Array, directions: Directions, weights: Array, tol: float) -> Array:

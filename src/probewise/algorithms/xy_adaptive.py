@@ -22,7 +22,7 @@ from probewise.goals import Answer, BestItem, Goal
 from probewise.measurements import Measurements
 from probewise.problem import Problem
 
-Criterion = Literal["normalised", "literal"]
+Rule = Literal["normalised", "literal"]
 _TIE = 1e-9
 
 
@@ -65,7 +65,7 @@ class XYAdaptive(Algorithm[_Phase]):
     depends on outcomes through the survivors only, so that a whole phase is one round. Costs are not considered.
     """
 
-    criterion: Criterion = "literal"
+    criterion: Rule = "literal"
     """Which of the two readings of the printed criterion."""
     alpha: float = 0.1
     """Factor by which the criterion falls from phase to phase."""

@@ -11,7 +11,7 @@ from probewise.campaign.journal.storage import Memory, Storage
 from probewise.campaign.state.ledger import Ledger
 from probewise.campaign.state.replay import Trail, replay
 from probewise.campaign.state.sheet import Sheet
-from probewise.campaign.verify import Verdict, verify
+from probewise.campaign.verify import Verification, verify
 
 __all__ = [
     "KINDS",
@@ -26,7 +26,7 @@ __all__ = [
     "Storage",
     "Told",
     "Trail",
-    "Verdict",
+    "Verification",
     "backup",
     "replay",
     "storage_at",

@@ -16,7 +16,7 @@ _SHORTEST = 10
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verification:
     """What is known of a journal whose digests all fit."""
 
     records: int
@@ -58,14 +58,14 @@ class Verdict:
         )
 
 
-def verify(path: str | Path | Storage, digest: str | None = None) -> Verdict:
+def verify(path: str | Path | Storage, digest: str | None = None) -> Verification:
     """Read a journal, check every digest, replay it, and look for a digest (or its first letters) that was kept."""
     kept = None if digest is None else _letters(digest)
     campaign = Campaign.open(path)
     records, answer = campaign.records, campaign.trail.answer
     item = None if answer is None else listed([campaign.problem.item_names[i] for i in answer]) or "no item"
     at = None if kept is None else next((r.seq for r in records if r.digest.startswith(kept)), None)
-    return Verdict(len(records), records[-1].digest, item, kept, at)
+    return Verification(len(records), records[-1].digest, item, kept, at)
 
 
 def _letters(digest: str) -> str:

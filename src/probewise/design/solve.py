@@ -11,11 +11,11 @@ from scipy.linalg import qr
 from probewise.coordinates import Array, Coordinates, budgeted, coordinates, unscaled
 from probewise.design import working_set
 from probewise.design.certificate import Certificate, Frame, Witness, framed, lower_in, value_of
-from probewise.design.criterion import Directions, Pairs, Rows, as_matrix, contains
+from probewise.design.criterion import Directions, Pairs, Vectors, as_matrix, contains
 from probewise.design.farthest import Labels
 from probewise.design.memory import remembered
 from probewise.design.solvers import determinant, frank_wolfe
-from probewise.design.working_set import Outcome
+from probewise.design.working_set import Solved
 from probewise.errors import InvalidDesign, NotIdentifiable
 from probewise.threads import few
 
@@ -127,11 +127,11 @@ def _solved(X: Array, directions: Directions, c: Array, tol: float, solver: str,
 
 def _outcome(
     probes: Array, directions: Directions, tol: float, solver: str, start: Labels | None, own: Labels | None
-) -> Outcome:
+) -> Solved:
     """Designs by the solver asked for; by determinants where each probe is a direction, of label ``own`` (n,)."""
     if solver == "frank-wolfe":
         trace = frank_wolfe.solve(probes, directions)
-        return Outcome((trace.weights,), trace.witness, trace.iterations)
+        return Solved((trace.weights,), trace.witness, trace.iterations)
     if own is None:
         return working_set.solve(probes, directions, tol=tol, start=start)
     try:
@@ -142,12 +142,12 @@ def _outcome(
     # for the multipliers w on the probes as directions, x'A⁻¹MA⁻¹x is x'A⁻¹x, and the bound is r²/max_x x'A⁻¹x
     vectors = np.linalg.solve((probes * found.weights[:, None]).T @ probes, probes[carry].T).T
     witness = Witness(own[carry], found.weights[carry], np.asarray(vectors, dtype=np.float64))
-    return Outcome((found.lean, found.weights), witness, found.rounds)
+    return Solved((found.lean, found.weights), witness, found.rounds)
 
 
 def _labels_of_probes(X: Array, directions: Directions) -> Labels | None:
     """(n,): for each probe a direction that is the same, or None if some probe is no direction."""
-    if not isinstance(directions, Rows) or directions.size < X.shape[0]:
+    if not isinstance(directions, Vectors) or directions.size < X.shape[0]:
         return None
     if directions.vectors.shape == X.shape and np.array_equal(directions.vectors, X):
         return np.arange(X.shape[0])

@@ -26,7 +26,7 @@ _CONIC_SIZE = 20_000
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Solved:
     """Designs and the witness of their optimality, all to be judged by the certificate."""
 
     candidates: tuple[Array, ...]
@@ -46,7 +46,7 @@ def _batch(r: int) -> int:
     return max(10, 3 * r)
 
 
-def solve(probes: Array, directions: Directions, *, tol: float, start: Labels | None = None) -> Outcome:
+def solve(probes: Array, directions: Directions, *, tol: float, start: Labels | None = None) -> Solved:
     """Minimise max_y y'A(w)⁻¹y over weights on ``probes`` (n, r), which have full rank, to relative gap ``tol``.
 
     Each round solves the problem on the working sets and prices both sides. Probes: those whose x'A⁻¹MA⁻¹x exceeds
@@ -96,7 +96,7 @@ def solve(probes: Array, directions: Directions, *, tol: float, start: Labels | 
         gap = best.upper / lower - 1.0
         inner_tol = 0.1 * inner_tol if stuck else max(0.4 * tol, min(inner_tol, 0.1 * gap))
     assert best is not None
-    return Outcome((*best.purified(lower * (1.0 + tol), labels, 0.1 * tol), best.weights), witness, rounds)
+    return Solved((*best.purified(lower * (1.0 + tol), labels, 0.1 * tol), best.weights), witness, rounds)
 
 
 class _ProbePrices:

@@ -8,7 +8,7 @@ from pathlib import Path
 from probewise import figures
 from probewise.errors import InvalidProblem
 from probewise.experiments import fig1, fig2, fig3, fig4, picture, sweep
-from probewise.experiments.sweep import Outcome, Progress, Row, Sweep
+from probewise.experiments.sweep import Average, Sweep, Swept, Tick
 
 FIGURES = {"fig1": fig1, "fig2": fig2, "fig3": fig3, "fig4": fig4}
 """Name -> module."""
@@ -26,8 +26,8 @@ def settings(figure: str, scale: str) -> Sweep:
 
 
 def reproduce(
-    chosen: Sweep, folder: Path, *, workers: int = 1, progress: Progress | None = None
-) -> tuple[Outcome, list[Path]]:
+    chosen: Sweep, folder: Path, *, workers: int = 1, progress: Tick | None = None
+) -> tuple[Swept, list[Path]]:
     """Run a sweep, or go on with it, and write its table and its picture beside each other."""
     outcome = sweep.table(chosen, journal=folder / "journal", workers=workers, progress=progress)
     paths = sweep.write(chosen, outcome, folder)
@@ -36,7 +36,7 @@ def reproduce(
     return outcome, paths + pictures
 
 
-def summary(rows: list[Row]) -> tuple[list[str], list[list[str]]]:
+def summary(rows: list[Average]) -> tuple[list[str], list[list[str]]]:
     """Header and cells of a table for reading: an algorithm per row, a size per column, mean ± standard error."""
     sizes = sorted({row.size for row in rows})
     cells = {(row.algorithm, row.size): _cell(row) for row in rows}
@@ -46,7 +46,7 @@ def summary(rows: list[Row]) -> tuple[list[str], list[list[str]]]:
     return ["", *(f"{size:,}" for size in sizes)], [*body, [picture.LOWER_BOUND, *(bounds[size] for size in sizes)]]
 
 
-def _cell(row: Row) -> str:
+def _cell(row: Average) -> str:
     wrong = f", {row.errors} wrong" if row.errors else ""
     return f"{_digits(row.measurements, 3)} ± {_digits(row.standard_error, 2)}{wrong}"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from probewise import figures
-from probewise.experiments.sweep import Row, Sweep
+from probewise.experiments.sweep import Average, Sweep
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +32,7 @@ _APART = 0.052
 """Least distance of two labels, as a share of the height."""
 
 
-def plot(sweep: Sweep, rows: list[Row]) -> Figure:
+def plot(sweep: Sweep, rows: list[Average]) -> Figure:
     """Measurements over size, both axes as the sweep says, labels at the ends of the curves."""
     with figures.style():
         figure = figures.blank(8.0, 5.0)
@@ -44,7 +44,7 @@ def plot(sweep: Sweep, rows: list[Row]) -> Figure:
     return figure
 
 
-def _draw(axes: Axes, sweep: Sweep, rows: list[Row]) -> None:
+def _draw(axes: Axes, sweep: Sweep, rows: list[Average]) -> None:
     seen = {row.algorithm for row in rows}
     ends = {curve.label: _curve(axes, curve.label, rows) for curve in sweep.curves if curve.label in seen}
     sizes, bounds = zip(*sorted({(row.size, row.lower_bound) for row in rows}), strict=True)
@@ -63,7 +63,7 @@ def _draw(axes: Axes, sweep: Sweep, rows: list[Row]) -> None:
     _labels(axes, ends)
 
 
-def _curve(axes: Axes, label: str, rows: list[Row]) -> tuple[float, float]:
+def _curve(axes: Axes, label: str, rows: list[Average]) -> tuple[float, float]:
     """Draw one algorithm; its last point."""
     mine = [row for row in rows if row.algorithm == label]
     sizes, means = [row.size for row in mine], np.array([row.measurements for row in mine])

@@ -25,7 +25,7 @@ from probewise.theory import hardness
 
 Make = Callable[[Problem, Array], Algorithm[Any]]
 """An algorithm for an instance; oracles, and methods that must be told a bound on θ, look at the truth."""
-Progress = Callable[[str, int, int], None]
+Tick = Callable[[str, int, int], None]
 """(what is running, runs finished, runs in all)."""
 
 
@@ -83,7 +83,7 @@ class Sweep:
         return replace(self, sizes=sizes, runs=runs, curves=kept)
 
 
-class Row(NamedTuple):
+class Average(NamedTuple):
     """One algorithm at one size."""
 
     size: int
@@ -100,18 +100,18 @@ class Row(NamedTuple):
     """2ψ*·log(1/2.4δ) with certified ψ*, mean over the instances of all runs."""
 
 
-class Outcome(NamedTuple):
+class Swept(NamedTuple):
     """What a sweep has found."""
 
-    rows: list[Row]
+    rows: list[Average]
     """By size, then in the order of the curves."""
     runs: dict[tuple[int, str], Runs]
     """(size, algorithm) -> every run."""
 
 
-def table(sweep: Sweep, *, journal: Path | None = None, workers: int = 1, progress: Progress | None = None) -> Outcome:
+def table(sweep: Sweep, *, journal: Path | None = None, workers: int = 1, progress: Tick | None = None) -> Swept:
     """Every algorithm at every size; finished runs are kept in the folder ``journal``."""
-    rows: list[Row] = []
+    rows: list[Average] = []
     found: dict[tuple[int, str], Runs] = {}
     for size in sweep.sizes:
         chosen = [curve for curve in sweep.curves if curve.sizes is None or size in curve.sizes]
@@ -120,12 +120,12 @@ def table(sweep: Sweep, *, journal: Path | None = None, workers: int = 1, progre
             runs = _runs(sweep, curve, size, journal, workers, progress)
             mean, error = runs.mean("measurements"), runs.standard_error("measurements")
             wrong = runs.error_rate().errors
-            rows.append(Row(size, curve.label, len(runs), mean, error, wrong, runs.mean("rounds"), bound))
+            rows.append(Average(size, curve.label, len(runs), mean, error, wrong, runs.mean("rounds"), bound))
             found[size, curve.label] = runs
-    return Outcome(rows, found)
+    return Swept(rows, found)
 
 
-def _runs(sweep: Sweep, curve: Curve, size: int, journal: Path | None, workers: int, progress: Progress | None) -> Runs:
+def _runs(sweep: Sweep, curve: Curve, size: int, journal: Path | None, workers: int, progress: Tick | None) -> Runs:
     instance, make = sweep.instances(size), curve.make
     what = f"{sweep.name}, {curve.label}, {size}"
     name = re.sub(r"[^a-z0-9]+", "-", what.casefold()).strip("-")
@@ -153,13 +153,13 @@ def _lower_bound(sweep: Sweep, size: int) -> float:
     return float(np.mean([hardness(*instance(run), tol=1e-3).lower_bound(sweep.delta) for run in range(count)]))
 
 
-def write(sweep: Sweep, outcome: Outcome, folder: Path) -> list[Path]:
+def write(sweep: Sweep, outcome: Swept, folder: Path) -> list[Path]:
     """The table, every run and the settings, beside each other; the same sweep gives the same files."""
     folder.mkdir(parents=True, exist_ok=True)
     summary, each, settings = (folder / f"{sweep.name}{end}" for end in (".csv", "_runs.csv", ".json"))
     with summary.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(Row._fields)
+        writer.writerow(Average._fields)
         writer.writerows([_digits(cell) for cell in row] for row in outcome.rows)
     with each.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")

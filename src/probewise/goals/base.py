@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probewise.coordinates import Array
-from probewise.design.criterion import Directions, Rows
+from probewise.design.criterion import Directions, Vectors
 from probewise.errors import InvalidGoal, InvalidProblem
 from probewise.numerals import listed
 from probewise.problem import Problem
@@ -125,7 +125,7 @@ class Goal(abc.ABC):
         claims = self.claims(problem, answer)
         if not margins.size:
             raise InvalidProblem("the answer is known without a measurement, so that there is nothing to design.")
-        return Rows(claims.rows / margins[:, None], claims.against, (claims.above, claims.below), margins)
+        return Vectors(claims.rows / margins[:, None], claims.against, (claims.above, claims.below), margins)
 
     def settled(self, problem: Problem, theta: Array) -> tuple[Answer, Array]:
         """The one answer that is right under θ, and (k,) the margins of its claims; a tie is refused."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from probewise.coordinates import Array
-from probewise.design import Directions, Rows, largest_variance, optimal_design, pairs, points, star
+from probewise.design import Directions, Vectors, largest_variance, optimal_design, pairs, points, star
 from probewise.testing.problems import EASY
 
 Solve = Callable[[Array, Directions], ArrayLike]
@@ -23,7 +23,7 @@ def check_solver(solve: Solve, *, tol: float = 1e-3) -> None:
         inside = bool(problem.coordinates.is_inside(items).all())
         sets: dict[str, Directions] = {"pairs": pairs(items), "star": star(items, 0)}
         if inside:
-            sets |= {"points": points(items), "one direction": Rows(items[:1], np.zeros(1, dtype=np.int64))}
+            sets |= {"points": points(items), "one direction": Vectors(items[:1], np.zeros(1, dtype=np.int64))}
         for name, directions in sets.items():
             _check_weights(f"{name} of {case.__name__}", solve, probes, directions, tol)
 

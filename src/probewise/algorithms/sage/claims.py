@@ -13,7 +13,7 @@ from probewise.algorithms.base import Standing
 from probewise.algorithms.sage.prior import Prior
 from probewise.coordinates import Array
 from probewise.design import Directions
-from probewise.design.criterion import Rows
+from probewise.design.criterion import Vectors
 from probewise.design.farthest import square_norms
 from probewise.estimate import Pooled, Sums, least_squares
 from probewise.goals import Answer, Claims, Goal
@@ -104,7 +104,7 @@ class Claimed:
         known = np.where(precision > 0, precision, self._unit(claims))
         margin, error = total / known / (noise if math.isfinite(noise) else 1.0), 1.0 / np.sqrt(known)
         gaps = coarse(np.maximum(margin, floor * error))
-        return Rows(claims.rows / gaps[:, None], claims.against, (claims.above, claims.below), gaps)
+        return Vectors(claims.rows / gaps[:, None], claims.against, (claims.above, claims.below), gaps)
 
     def confidence(self, problem: Problem, goal: Goal) -> float:
         """1 - α for the least α at which the answer at the estimate would be declared; 0 if there is none."""

@@ -23,7 +23,7 @@ from probewise.problem import Problem
 from probewise.rounding import round_design
 
 Sampling = Literal["rounded", "iid"]
-Variant = Literal["tight", "code"]
+Loop = Literal["tight", "code"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class Static(Algorithm[Growing]):
 
     growth: float
     """Factor u between checks."""
-    variant: Variant = "tight"
+    variant: Loop = "tight"
     """Which of the two; it decides the two settings below unless they are given."""
     sampling: Sampling | None = None
     """"rounded" to the design as closely as whole numbers allow, or "iid" draws from it; as the variant by default."""

@@ -24,7 +24,7 @@ from probewise.errors import InvalidProblem, InvalidRows
 from probewise.reading import read_table
 from probewise.tables import Table, named
 
-Told = Any
+Tabular = Any
 """A file, a data frame, a `Table`, rows as dictionaries, or a mapping from ids to outcomes."""
 
 _LONG = 100
@@ -67,7 +67,7 @@ class Entry:
     """Id -> further cells of the table."""
 
 
-def lines(table: Told, needed: Sequence[str], written: Dialect) -> list[Line]:
+def lines(table: Tabular, needed: Sequence[str], written: Dialect) -> list[Line]:
     """The rows of anything that may be a table; it must have the needed columns.
 
     Where a file does not show its decimal sign, it is the one that sheets are ``written`` with.
@@ -191,7 +191,7 @@ def _last(ledger: Ledger) -> str:
     return row_id(sheet.number, sheet.size)
 
 
-def checked(table: Told, ledger: Ledger) -> Entry:
+def checked(table: Tabular, ledger: Ledger) -> Entry:
     """What a table with ids and outcomes would record; InvalidRows at the first row that cannot be."""
     given = lines(table, ("measurement", "outcome"), ledger.charter.dialect)
     filled = [line for line in given if line.cells["outcome"] is not None]
@@ -254,7 +254,7 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, bool | int | float | str) and finite else str(value)
 
 
-def own_rows(table: Told, ledger: Ledger) -> tuple[list[int], list[float]]:
+def own_rows(table: Tabular, ledger: Ledger) -> tuple[list[int], list[float]]:
     """Probes and outcomes of a round that the laboratory chose by itself."""
     problem = ledger.charter.problem
     numbers = {name: at for at, name in enumerate(problem.probe_names)}

@@ -10,7 +10,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 from probewise.coordinates import Array
 from probewise.design.farthest import Labels, square_norms
-from probewise.design.solvers.factors import DenseFactor, Factor, LiftedFactor, cholesky, few_features, svec
+from probewise.design.solvers.factors import DenseFactor, Factored, LiftedFactor, cholesky, few_features, svec
 from probewise.threads import many
 
 ROUNDS = 50
@@ -145,7 +145,7 @@ def _step(white: Array, variances: Array, mu: Array, s: Array, *, floor: float) 
     return solved(level - step_mu * step_s)
 
 
-def _factor(white: Array, mu: Array, s: Array) -> Factor:
+def _factor(white: Array, mu: Array, s: Array) -> Factored:
     """Of H + diag(s/μ); through the features svec(xx'), of which H is the matrix of products, where they are few."""
     if few_features(*white.shape):
         features = svec(white)

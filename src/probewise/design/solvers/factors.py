@@ -12,7 +12,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from probewise.coordinates import Array
 
 
-class Factor(abc.ABC):
+class Factored(abc.ABC):
     """A Newton matrix that is ready to solve systems."""
 
     @abc.abstractmethod
@@ -20,7 +20,7 @@ class Factor(abc.ABC):
         """(n,): the solution of the Newton system."""
 
 
-class DenseFactor(Factor):
+class DenseFactor(Factored):
     """By the Cholesky factor of the matrix with rows and columns times the amounts."""
 
     def __init__(self, factor: Array, amounts: Array) -> None:
@@ -31,7 +31,7 @@ class DenseFactor(Factor):
         return np.asarray(self._amounts * dpotrs(self._factor, self._amounts * right, lower=1)[0])
 
 
-class LiftedFactor(Factor):
+class LiftedFactor(Factored):
     """diag(1/θ) + S C S' through the (m, m) matrix I + F'S'ΘSF with C = FF', refined once until digits are safe."""
 
     def __init__(self, s: Array, core: Array, theta: Array) -> None:

@@ -11,7 +11,7 @@ from scipy.linalg.lapack import dtrtri, dtrtrs
 from probewise.coordinates import Array
 from probewise.design.solvers.factors import (
     DenseFactor,
-    Factor,
+    Factored,
     LiftedFactor,
     basis_of,
     cholesky,
@@ -146,7 +146,7 @@ class _Local(abc.ABC):
         """(k,): J times a change of the amounts."""
 
     @abc.abstractmethod
-    def factor(self, q: Array, extra: Array, ratio: Array) -> Factor:
+    def factor(self, q: Array, extra: Array, ratio: Array) -> Factored:
         """The matrix diag(ratio) - Σ q_y ∇²h_y + J'diag(extra)J of the Newton system, factorised."""
 
 

@@ -1,4 +1,4 @@
-"""probewise: find the best item with the fewest measurements."""
+"""probewise: find the best item with few measurements."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def _fail(sentence: str, code: int = BAD_INPUT) -> NoReturn:
 @click.version_option(__version__, prog_name="probewise")
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Find the best item with the fewest measurements.
+    """Find the best item with few measurements.
 
     You can measure probes and want to compare items. Both are rows of a table (CSV, spreadsheet or Parquet) with the
     same columns of words and numbers. An outcome is a sum of effects of these columns, plus noise.

@@ -124,7 +124,7 @@ class Goal(abc.ABC):
         answer, margins = self.settled(problem, theta)
         claims = self.claims(problem, answer)
         if not margins.size:
-            raise InvalidProblem("the answer is known without a measurement, so that there is nothing to design.")
+            raise InvalidProblem("the answer is known without a measurement, so there is nothing to design.")
         return Vectors(claims.rows / margins[:, None], claims.against, (claims.above, claims.below), margins)
 
     def settled(self, problem: Problem, theta: Array) -> tuple[Answer, Array]:

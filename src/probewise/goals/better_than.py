@@ -46,7 +46,7 @@ class BetterThan(Goal):
         """The control is an item, there is another one, and they can be compared."""
         self._place(problem)
         if problem.n_items == 1:
-            raise InvalidProblem(f"'{self.control}' is the only item, so that there is nothing to compare it with.")
+            raise InvalidProblem(f"'{self.control}' is the only item, so there is nothing to compare it with.")
         check_comparable(problem)
 
     def answer(self, problem: Problem, values: Array) -> Answer:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from probewise.coordinates import Array, Counts
-from probewise.errors import InvalidMeasurements
+from probewise.errors import InvalidMeasurements, ProbewiseError
 
 
 class SumOfSquares(NamedTuple):
@@ -129,18 +129,24 @@ class Measurements:
         return SumOfSquares(float((self.scatter / scale**2).sum()), int(np.maximum(self.count - 1, 0).sum()))
 
 
-def per_probe(value: ArrayLike, n_probes: int, what: str) -> Array:
-    """(n,): one positive number per probe, from a number for all or an array."""
+def per_probe(
+    value: ArrayLike,
+    n_probes: int,
+    what: str,
+    *,
+    names: tuple[str, ...] | None = None,
+    error: type[ProbewiseError] = InvalidMeasurements,
+) -> Array:
+    """(n,): one positive number per probe, from a number for all or an array; what else is given is an ``error``."""
     array = np.asarray(value, dtype=np.float64)
     if array.shape not in ((), (n_probes,)):
-        raise InvalidMeasurements(
-            f"{what} must be one number or one per probe, expected shape ({n_probes},), got {array.shape}."
-        )
+        raise error(f"{what} must be one number or one per probe, expected shape ({n_probes},), got {array.shape}.")
     array = np.broadcast_to(array, (n_probes,))
     valid = np.isfinite(array) & (array > 0)
     if not valid.all():
         probe = int(np.argmin(valid))
-        raise InvalidMeasurements(f"{what} must be positive and finite, got {array[probe]} for probe {probe}.")
+        name = probe if names is None else f"'{names[probe]}'"
+        raise error(f"{what} must be positive and finite, got {array[probe]} for probe {name}.")
     return array
 
 

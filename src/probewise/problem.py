@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from probewise.coordinates import Array, Coordinates, coordinates
 from probewise.errors import InvalidProblem
+from probewise.measurements import per_probe
 from probewise.model import Model, Use, build
 from probewise.outcomes import Gaussian, Law
 from probewise.reading import table_of
@@ -82,7 +83,7 @@ class Problem:
             "probes": _frozen(X),
             "items": _frozen(Z),
             "outcome": _law(sigma, outcome),
-            "cost": _frozen(_per_probe(1.0 if cost is None else cost, probe_names, "cost")),
+            "cost": _frozen(_cost(cost, probe_names)),
             "stock": _frozen(_stock(stock, probe_names)),
             "probe_names": probe_names,
             "item_names": item_names,
@@ -264,18 +265,10 @@ def _check_size(problem: Problem) -> None:
             )
 
 
-def _per_probe(given: ArrayLike, names: tuple[str, ...], kind: str) -> Array:
-    """(n,): one positive number per probe, from n of them or from one for all."""
-    values = numeric(given, kind)
-    n = len(names)
-    if values.shape not in {(), (n,)}:
-        raise InvalidProblem(f"{kind} must be one number or one per probe, expected shape ({n},), got {values.shape}.")
-    values = np.array(np.broadcast_to(values, (n,)))
-    good = np.isfinite(values) & (values > 0)
-    if not good.all():
-        row = int(np.argmin(good))
-        raise InvalidProblem(f"{kind} must be positive and finite, got {values[row]} for probe '{names[row]}'.")
-    return values
+def _cost(given: ArrayLike | None, names: tuple[str, ...]) -> Array:
+    """(n,): positive numbers, 1 if none is given."""
+    values = 1.0 if given is None else numeric(given, "cost")
+    return np.array(per_probe(values, len(names), "cost", names=names, error=InvalidProblem))
 
 
 def _stock(given: Sequence[int | None] | ArrayLike | None, names: tuple[str, ...]) -> Array:

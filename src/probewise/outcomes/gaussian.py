@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from probewise.confidence import log_wealth, noise_bound
 from probewise.coordinates import Array, Counts
 from probewise.errors import InvalidProblem
-from probewise.measurements import SumOfSquares
+from probewise.measurements import SumOfSquares, per_probe
 from probewise.outcomes.base import Drawn, Law
 
 _PART = 0.1
@@ -68,16 +68,7 @@ class Gaussian(Law):
 
     def scale(self, probes: tuple[str, ...]) -> Array:
         """(n,): sigma."""
-        values, n = np.asarray(self.sigma, dtype=np.float64), len(probes)
-        if values.shape not in {(), (n,)}:
-            raise InvalidProblem(
-                f"sigma must be one number or one per probe, expected shape ({n},), got {values.shape}."
-            )
-        values = np.array(np.broadcast_to(values, (n,)))
-        if not (good := np.isfinite(values) & (values > 0)).all():
-            row = int(np.argmin(good))
-            raise InvalidProblem(f"sigma must be positive and finite, got {values[row]} for probe '{probes[row]}'.")
-        return values
+        return np.array(per_probe(self.sigma, len(probes), "sigma", names=probes, error=InvalidProblem))
 
     def bound(self, replicates: SumOfSquares, delta: float) -> float:
         """1, or the bound of docs/confidence.md, Theorem 7."""

@@ -53,3 +53,14 @@ def new_file(path: str | Path) -> Iterator[IO[str]]:
     except BaseException:
         Path(draft).unlink(missing_ok=True)
         raise
+
+
+def keep_name(path: Path) -> None:
+    """Let a name that was added to its folder, or taken from it, survive a crash, as the content of a file does."""
+    if os.name == "nt":  # a folder cannot be opened there, and the name is as safe as the content
+        return
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

@@ -82,6 +82,13 @@ epsilon_option = click.option(
     show_default=True,
     help="Accept an item that is at most this far below the best.",
 )
+algorithm_option = click.option(
+    "--algorithm",
+    default="sage",
+    show_default=True,
+    metavar=ALGORITHM,
+    help="Algorithm and its settings; `probewise list` shows them all.",
+)
 goal_option = click.option(
     "--goal",
     "question",

@@ -10,6 +10,7 @@ import numpy as np
 import probewise as pw
 from probewise.cells import number
 from probewise.cli import output
+from probewise.cli.choices import delta_option
 from probewise.cli.comparisons import needs
 from probewise.cli.design import COLUMNS, INEXACT, print_weights, weights_table
 from probewise.cli.inputs import NUMBER, Source, json_option, out_option, source_options
@@ -25,7 +26,7 @@ from probewise.tables import duplicated, named
 @click.option(
     "--theta", required=True, metavar="FILE|LIST", help="The assumed truth: a table, or numbers such as 1,0,0.5."
 )
-@click.option("--delta", type=NUMBER, default=0.05, show_default=True, help="Allowed probability of a wrong answer.")
+@delta_option
 @click.option(
     "--tol",
     type=NUMBER,

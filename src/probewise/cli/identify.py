@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import probewise as pw
 from probewise.cli import output
-from probewise.cli.choices import ALGORITHM, build, delta_option, epsilon_option, goal_option, seed_option
+from probewise.cli.choices import algorithm_option, build, delta_option, epsilon_option, goal_option, seed_option
 from probewise.cli.hardness import assumed
 from probewise.cli.inputs import WHOLE, Source, json_option, source_options
 from probewise.cli.roles import print_roles, roles
@@ -33,13 +33,7 @@ Measure = Callable[[NDArray[np.int64]], Array]
 @click.option(
     "--theta", metavar="FILE|LIST", help="Instead of --measure: simulate a laboratory in which this is the truth."
 )
-@click.option(
-    "--algorithm",
-    default="sage",
-    show_default=True,
-    metavar=ALGORITHM,
-    help="Algorithm and its settings; `probewise list` shows them all.",
-)
+@algorithm_option
 @click.option(
     "--budget", type=WHOLE, metavar="N", help="Make at most N measurements in total, then name the best guess."
 )

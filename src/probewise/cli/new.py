@@ -13,7 +13,7 @@ import click
 import probewise as pw
 from probewise.cli import output
 from probewise.cli.campaigns import author_option, path_argument
-from probewise.cli.choices import ALGORITHM, build, delta_option, epsilon_option, goal_option
+from probewise.cli.choices import algorithm_option, build, delta_option, epsilon_option, goal_option
 from probewise.cli.inputs import INTEGER, NUMBER, SEED, Source, json_option, tables_options
 from probewise.cli.roles import print_roles, roles
 from probewise.numerals import plural
@@ -50,13 +50,7 @@ _UNSAID = (
     help="Share of delta to set aside for later corrections and voids of complete rounds, so that delta holds "
     "whatever you correct. With 0, one change raises the bound to 1.5 delta, any number to below 2 delta.",
 )  # fmt: skip
-@click.option(
-    "--algorithm",
-    default="sage",
-    show_default=True,
-    metavar=ALGORITHM,
-    help="Algorithm and its settings; `probewise list` shows them all.",
-)
+@algorithm_option
 @click.option(
     "--seed",
     type=SEED,

@@ -20,6 +20,7 @@ from probewise.result import Result
 from probewise.run import check, loop
 from probewise.simulation import LinearEnvironment
 from probewise.testing.problems import linear_bandit, transductive
+from probewise.testing.promises import expect
 
 Build = Callable[[Problem, Array], Algorithm[Any]]
 MOST, REPLICATES = 3, 2
@@ -31,10 +32,10 @@ def declares_what_it_can(build: Build) -> None:
     algorithm = build(*linear_bandit())
     goals = algorithm.goals
     fits = isinstance(goals, tuple) and all(isinstance(kind, type) and issubclass(kind, Goal) for kind in goals)
-    _expect(fits and bool(goals), f"goals must be a tuple of classes of goals, at least one, got {goals!r}")
+    expect(fits and bool(goals), f"goals must be a tuple of classes of goals, at least one, got {goals!r}")
     for what in ("learns_sigma", "minds_stock", "takes_any_rounds", "forecasts", "attains"):
         flag = getattr(algorithm, what)
-        _expect(isinstance(flag, bool), f"{what} must be True or False, got {flag!r}")
+        expect(isinstance(flag, bool), f"{what} must be True or False, got {flag!r}")
 
 
 def learns_sigma_or_refuses(build: Build) -> None:
@@ -51,7 +52,7 @@ def minds_stock_or_refuses(build: Build) -> None:
     result = _able_or_refused(build(problem, theta), dataclasses.replace(problem, stock=stock), theta, "minds_stock")
     if result is not None:
         used = sum((past.counts for past in result.history), np.zeros(stock.size, dtype=np.int64))
-        _expect(bool((used <= stock).all()), f"of {stock} in stock it asked for {used}")
+        expect(bool((used <= stock).all()), f"of {stock} in stock it asked for {used}")
 
 
 def takes_any_rounds_or_refuses(build: Build) -> None:
@@ -74,7 +75,7 @@ def takes_any_rounds_or_refuses(build: Build) -> None:
         state = algorithm.tell_overlapping(problem, goal, state, rounds)
     best = (int(np.argmax(problem.items @ theta)),)
     answer = algorithm.answer(problem, goal, state)
-    _expect(answer == best, f"after 120 rounds of another's the best item is {best}, got {answer}")
+    expect(answer == best, f"after 120 rounds of another's the best item is {best}, got {answer}")
 
 
 def forecasts_or_refuses(build: Build) -> None:
@@ -99,14 +100,14 @@ def forecasts_or_refuses(build: Build) -> None:
         if algorithm.answer(problem, goal, state) is not None:
             break
         ahead = algorithm.forecast(problem, goal, state)
-        _expect(ahead == algorithm.forecast(problem, goal, state), "the same state must give the same forecast")
+        expect(ahead == algorithm.forecast(problem, goal, state), "the same state must give the same forecast")
         if ahead is not None:
             _check_forecast(ahead)
         rng = np.random.default_rng(step)
         counts = algorithm.ask(problem, goal, state, rng)
         state = algorithm.tell(problem, goal, state, environment.draw(counts, rng))
     ahead = algorithm.forecast(problem, goal, state)
-    _expect(ahead is not None and ahead.measurements == 0, f"nothing is left to do after the answer, got {ahead}")
+    expect(ahead is not None and ahead.measurements == 0, f"nothing is left to do after the answer, got {ahead}")
 
 
 def attains_or_refuses(build: Build) -> None:
@@ -121,7 +122,7 @@ def attains_or_refuses(build: Build) -> None:
             return
         raise AssertionError("an algorithm that does not say how sure its guess is must refuse to.")
     first = algorithm.confidence(problem, goal, state)
-    _expect(not first, f"before anything is measured no confidence is attained, got {first}")
+    expect(not first, f"before anything is measured no confidence is attained, got {first}")
     for step in range(1000):
         if algorithm.answer(problem, goal, state) is not None:
             break
@@ -129,10 +130,10 @@ def attains_or_refuses(build: Build) -> None:
         counts = algorithm.ask(problem, goal, state, rng)
         state = algorithm.tell(problem, goal, state, environment.draw(counts, rng))
         sure = algorithm.confidence(problem, goal, state)
-        _expect(sure == algorithm.confidence(problem, goal, state), "the same state must give the same confidence")
-        _expect(sure is None or 0.0 <= sure <= 1.0, f"a confidence must lie between 0 and 1, got {sure}")
+        expect(sure == algorithm.confidence(problem, goal, state), "the same state must give the same confidence")
+        expect(sure is None or 0.0 <= sure <= 1.0, f"a confidence must lie between 0 and 1, got {sure}")
     sure, least = algorithm.confidence(problem, goal, state), 1.0 - goal.delta
-    _expect(sure is not None and sure >= least - 1e-12, f"an answer has attained {least} at least, got {sure}")
+    expect(sure is not None and sure >= least - 1e-12, f"an answer has attained {least} at least, got {sure}")
 
 
 def works_in_batches(build: Build) -> None:
@@ -145,13 +146,13 @@ def works_in_batches(build: Build) -> None:
     cut, whole = _run(batched, problem, theta), _run(own, problem, theta)
     for past in cut.history:
         small = past.counts.sum() <= MOST and past.counts.max() <= REPLICATES
-        _expect(
+        expect(
             bool(small), f"a batch must have at most {MOST} measurements, {REPLICATES} of a probe, got {past.counts}"
         )
     best = (int(np.argmax(problem.items @ theta)),)
-    _expect(cut.items == best, f"in batches the best item is {best}, got {cut.items}")
+    expect(cut.items == best, f"in batches the best item is {best}, got {cut.items}")
     asked = cut.measurements if len(whole.history) == 1 else None
-    _expect(asked in (None, whole.measurements), "a single round must have as many measurements in batches as without")
+    expect(asked in (None, whole.measurements), "a single round must have as many measurements in batches as without")
 
 
 def _able_or_refused(algorithm: Algorithm[Any], problem: Problem, theta: Array, ability: str) -> Result | None:
@@ -165,7 +166,7 @@ def _able_or_refused(algorithm: Algorithm[Any], problem: Problem, theta: Array, 
         raise AssertionError(f"without {ability} such a problem must be refused.")
     result = _run(algorithm, problem, theta)
     best = (int(np.argmax(problem.items @ theta)),)
-    _expect(result.items == best, f"with {ability} the best item is {best}, got {result.items}")
+    expect(result.items == best, f"with {ability} the best item is {best}, got {result.items}")
     return result
 
 
@@ -181,12 +182,7 @@ def _run(algorithm: Algorithm[Any], problem: Problem, theta: Array) -> Result:
 def _check_forecast(ahead: Forecast) -> None:
     low, high = ahead.measurements if ahead.low is None else ahead.low, ahead.high or ahead.measurements
     ordered = 0 <= low <= ahead.measurements <= high and ahead.cost >= 0 and (ahead.rounds or 0) >= 0
-    _expect(ordered, f"a forecast must have its numbers in order, got {ahead}")
-
-
-def _expect(holds: bool, sentence: str) -> None:
-    if not holds:
-        raise AssertionError(f"{sentence}.")
+    expect(ordered, f"a forecast must have its numbers in order, got {ahead}")
 
 
 ABILITIES: dict[str, Callable[[Build], None]] = {

@@ -25,6 +25,7 @@ from probewise.problem import Problem
 from probewise.simulation import LinearEnvironment
 from probewise.testing.abilities import ABILITIES
 from probewise.testing.problems import EASY, linear_bandit, transductive
+from probewise.testing.promises import expect, expect_settings, expect_texts
 
 Build = Callable[[Problem, Array], Algorithm[Any]]
 """(problem, θ) -> an algorithm; θ only for settings such as a bound on its norm."""
@@ -60,7 +61,7 @@ def check_scale(algorithm: Algorithm[Any] | Build) -> None:
     scaled = Problem(problem.probes, problem.items, sigma=1024.0 * problem.sigma)
     plain = _run(build(problem, theta), problem, theta)
     other = _run(build(scaled, 1024.0 * theta), scaled, 1024.0 * theta)
-    _expect(
+    expect(
         _same(plain.rounds, other.rounds),
         f"outcomes in units 1024 times smaller led from {len(plain.rounds)} to {len(other.rounds)} rounds, "
         "or to other counts",
@@ -70,13 +71,10 @@ def check_scale(algorithm: Algorithm[Any] | Build) -> None:
 def says_what_it_is(build: Build) -> None:
     """Name, summary, reference and needs are texts; settings are frozen and equal if built alike."""
     algorithm = build(*linear_bandit())
-    for what in ("name", "summary", "reference", "needs"):
-        text = getattr(type(algorithm), what, None)
-        _expect(isinstance(text, str) and text != "", f"{what} must be a text of the class, got {text!r}")
-    _expect(isinstance(algorithm.proven, bool), f"proven must be True or False, got {algorithm.proven!r}")
-    parameters = getattr(type(algorithm), "__dataclass_params__", None)
-    _expect(parameters is not None and parameters.frozen, "an algorithm must be a frozen dataclass of its settings")
-    _expect(algorithm == build(*linear_bandit()), "two algorithms with the same settings must be equal")
+    expect_texts(algorithm, ("name", "summary", "reference", "needs"))
+    expect(isinstance(algorithm.proven, bool), f"proven must be True or False, got {algorithm.proven!r}")
+    expect_settings(algorithm, "an algorithm")
+    expect(algorithm == build(*linear_bandit()), "two algorithms with the same settings must be equal")
 
 
 def is_right(build: Build) -> None:
@@ -89,7 +87,7 @@ def is_right(build: Build) -> None:
         with remembering():
             answers = [_run(algorithm, problem, theta, seed=seed).answer for seed in (0, 1)]
         best = int(np.argmax(problem.items @ theta))
-        _expect(answers == [(best,), (best,)], f"{case.__name__}: the best item is {best}, got {answers} in two runs")
+        expect(answers == [(best,), (best,)], f"{case.__name__}: the best item is {best}, got {answers} in two runs")
 
 
 def needs_nothing_for_one_item(build: Build) -> None:
@@ -98,7 +96,7 @@ def needs_nothing_for_one_item(build: Build) -> None:
     algorithm = build(problem, theta)
     state = algorithm.init(problem, BestItem())
     answer = algorithm.answer(problem, BestItem(), state)
-    _expect(answer == (0,), f"a single item must be the answer at once, got {answer}")
+    expect(answer == (0,), f"a single item must be the answer at once, got {answer}")
     _check_standing(algorithm.standing(problem, BestItem(), state), 1, (0,), (0,))
 
 
@@ -110,7 +108,7 @@ def settles_ties_within_epsilon(build: Build) -> None:
         return
     for seed in (0, 1):
         answer = _run(algorithm, problem, theta, goal=BestItem(epsilon=0.5), seed=seed).answer
-        _expect(answer in ((0,), (1,)), f"items 0 and 1 tie within epsilon and item 2 is far below, got {answer}")
+        expect(answer in ((0,), (1,)), f"items 0 and 1 tie within epsilon and item 2 is far below, got {answer}")
 
 
 def believes_the_data(build: Build) -> None:
@@ -120,14 +118,14 @@ def believes_the_data(build: Build) -> None:
     if _knows(algorithm):
         return
     answer = _run(algorithm, problem, -theta).answer
-    _expect(answer == (1,), f"the measurements say item 1, whatever the settings were taken from; got {answer}")
+    expect(answer == (1,), f"the measurements say item 1, whatever the settings were taken from; got {answer}")
 
 
 def is_deterministic(build: Build) -> None:
     """The same seed gives the same rounds."""
     problem, theta = transductive()
     first, second = (_run(build(problem, theta), problem, theta, seed=3).rounds for _ in range(2))
-    _expect(_same(first, second), "two runs with the same seed and the same outcomes asked for different counts")
+    expect(_same(first, second), "two runs with the same seed and the same outcomes asked for different counts")
 
 
 def is_pure(build: Build) -> None:
@@ -142,12 +140,12 @@ def is_pure(build: Build) -> None:
         before = digest(algorithm, problem, state)
         counts = algorithm.ask(problem, goal, state, _stream(0, step, 0))
         again = algorithm.ask(problem, goal, state, _stream(0, step, 0))
-        _expect(np.array_equal(counts, again), f"round {step}: the same state and stream gave different counts")
+        expect(np.array_equal(counts, again), f"round {step}: the same state and stream gave different counts")
         measurements = environment.draw(counts, _stream(0, step, 1))
         told = algorithm.tell(problem, goal, state, measurements)
         twice = algorithm.tell(problem, goal, state, measurements)
-        _expect(before == digest(algorithm, problem, state), f"round {step}: a method changed the state it was given")
-        _expect(digest(told) == digest(twice), f"round {step}: told the same twice, it went to different states")
+        expect(before == digest(algorithm, problem, state), f"round {step}: a method changed the state it was given")
+        expect(digest(told) == digest(twice), f"round {step}: told the same twice, it went to different states")
         state = told
 
 
@@ -159,12 +157,12 @@ def replays(build: Build) -> None:
     stored = json.loads(json.dumps([_plain(measurements) for _, measurements in run.rounds]))
     state = algorithm.init(problem, goal)
     for step, record in enumerate(stored):
-        _expect(algorithm.answer(problem, goal, state) is None, f"a replay ended early, before round {step}")
+        expect(algorithm.answer(problem, goal, state) is None, f"a replay ended early, before round {step}")
         counts = algorithm.ask(problem, goal, state, _stream(0, step, 0))
-        _expect(np.array_equal(counts, run.rounds[step][0]), f"round {step} of a replay asked for other counts")
+        expect(np.array_equal(counts, run.rounds[step][0]), f"round {step} of a replay asked for other counts")
         state = algorithm.tell(problem, goal, state, _read(record))
     answer = algorithm.answer(problem, goal, state)
-    _expect(answer == run.answer, f"a replay answered {answer}, the run itself {run.answer}")
+    expect(answer == run.answer, f"a replay answered {answer}, the run itself {run.answer}")
 
 
 def goes_on_from_one_round(build: Build) -> None:
@@ -176,7 +174,7 @@ def goes_on_from_one_round(build: Build) -> None:
     algorithm = build(Problem(problem.probes.copy(), problem.items.copy()), theta)
     state = algorithm.tell(problem, goal, algorithm.init(problem, goal), _read(record))
     rest = _run(algorithm, problem, theta, state=state, step=1).rounds
-    _expect(_same(whole[1:], rest), "after a first round from a file it asked for other rounds than without the break")
+    expect(_same(whole[1:], rest), "after a first round from a file it asked for other rounds than without the break")
 
 
 def says_where_it_stands(build: Build) -> None:
@@ -190,7 +188,7 @@ def says_where_it_stands(build: Build) -> None:
             state = algorithm.tell(problem, goal, state, measurements)
         last = algorithm.standing(problem, goal, state)
         _check_standing(last, problem.n_items, run.answer, run.answer)
-        _expect(
+        expect(
             epsilon > 0 or last.remaining.size == 1,
             f"without epsilon an answer rules out all other items, got {last.remaining} left",
         )
@@ -234,7 +232,7 @@ def _run(
     state = algorithm.init(problem, goal) if state is None else state
     rounds: list[tuple[Counts, Measurements]] = []
     while (answer := algorithm.answer(problem, goal, state)) is None:
-        _expect(step < ROUNDS, f"no answer to an easy problem after {ROUNDS} rounds")
+        expect(step < ROUNDS, f"no answer to an easy problem after {ROUNDS} rounds")
         counts = algorithm.ask(problem, goal, state, _stream(seed, step, 0))
         _check_counts(counts, problem.n_probes)
         rounds.append((counts, environment.draw(counts, _stream(seed, step, 1))))
@@ -243,36 +241,31 @@ def _run(
 
 
 def _check_counts(counts: Any, n: int) -> None:
-    _expect(
+    expect(
         isinstance(counts, np.ndarray) and counts.dtype == np.int64 and counts.shape == (n,),
         f"ask must return int64 counts, one for each of {n} probes, got {counts!r}",
     )
-    _expect(bool((counts >= 0).all()), f"ask must return counts of at least 0, got {counts}")
-    _expect(bool(counts.any()), "ask must ask for at least one measurement while there is no answer, got only zeros")
+    expect(bool((counts >= 0).all()), f"ask must return counts of at least 0, got {counts}")
+    expect(bool(counts.any()), "ask must ask for at least one measurement while there is no answer, got only zeros")
 
 
 def _check_standing(standing: Standing, n: int, end: Answer, answer: Answer | None) -> None:
     """After some rounds of a run that ends with the items ``end``; ``answer`` is what it answers now."""
     left, guess, progress = standing.remaining, standing.guess, standing.progress
-    _expect(
+    expect(
         isinstance(left, np.ndarray) and left.dtype == np.int64 and bool(np.isin(left, np.arange(n)).all()),
         f"remaining must be int64 numbers of items, from 0 to {n - 1}, got {left!r}",
     )
-    _expect(bool((np.diff(left) > 0).all()), f"remaining must name each item once, ascending, got {left}")
-    _expect({*end} <= {*left}, f"items {end} were the answer in the end, but had been ruled out, with {left} left")
-    _expect(isinstance(guess, tuple), f"the guess must be a tuple of items, got {guess!r}")
-    _expect({*guess} <= {*left}, f"the guess must be among the items left, {left}, got {guess}")
+    expect(bool((np.diff(left) > 0).all()), f"remaining must name each item once, ascending, got {left}")
+    expect({*end} <= {*left}, f"items {end} were the answer in the end, but had been ruled out, with {left} left")
+    expect(isinstance(guess, tuple), f"the guess must be a tuple of items, got {guess!r}")
+    expect({*guess} <= {*left}, f"the guess must be among the items left, {left}, got {guess}")
     if answer is None:
         possible = progress is None or 0 <= progress <= 1
-        _expect(possible, f"progress must lie between 0 and 1, or be None, got {progress}")
+        expect(possible, f"progress must lie between 0 and 1, or be None, got {progress}")
         return
     now = (guess, progress)
-    _expect(now == (answer, 1.0), f"the answer {answer} must be the guess, with progress 1, got {now}")
-
-
-def _expect(holds: bool, sentence: str) -> None:
-    if not holds:
-        raise AssertionError(f"{sentence}.")
+    expect(now == (answer, 1.0), f"the answer {answer} must be the guess, with progress 1, got {now}")
 
 
 def _build(algorithm: Algorithm[Any] | Build) -> Build:

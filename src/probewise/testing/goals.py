@@ -17,6 +17,7 @@ from probewise.problem import Problem
 from probewise.run import identify
 from probewise.simulation import LinearEnvironment
 from probewise.testing.problems import linear_bandit, many_items, transductive
+from probewise.testing.promises import expect, expect_settings, expect_texts
 
 DRAWS = 60
 """Parameters that are drawn for each problem."""
@@ -40,21 +41,16 @@ def check_goal(goal: Goal) -> None:
 
 def _says_what_it_is(goal: Goal) -> None:
     """Name, summary and words are texts; it is a frozen dataclass of plain settings, among them delta and epsilon."""
-    for what in ("name", "summary", "found", "predicate"):
-        text = getattr(goal, what, None)
-        _expect(isinstance(text, str) and text != "", f"{what} must be a text, got {text!r}")
-    parameters = getattr(type(goal), "__dataclass_params__", None)
-    _expect(parameters is not None and parameters.frozen, "a goal must be a frozen dataclass of its settings")
+    expect_texts(goal, ("name", "summary", "found", "predicate"))
+    expect_settings(goal, "a goal")
     settings = {own.name: getattr(goal, own.name) for own in dataclasses.fields(goal)}  # type: ignore[arg-type]
-    _expect({"delta", "epsilon"} <= {*settings}, f"delta and epsilon must be settings, got {', '.join(settings)}")
+    expect({"delta", "epsilon"} <= {*settings}, f"delta and epsilon must be settings, got {', '.join(settings)}")
     for name, value in settings.items():
-        _expect(
-            isinstance(value, bool | int | float | str), f"{name} must be a number, a flag or a text, got {value!r}"
-        )
-    _expect(digest(type(goal)(**settings)) == digest(goal), "two goals with the same settings must be the same")
-    _expect(goal.at(0.25).delta == 0.25, "at(delta) must change delta")
+        expect(isinstance(value, bool | int | float | str), f"{name} must be a number, a flag or a text, got {value!r}")
+    expect(digest(type(goal)(**settings)) == digest(goal), "two goals with the same settings must be the same")
+    expect(goal.at(0.25).delta == 0.25, "at(delta) must change delta")
     known = goal.argument is None or goal.argument in settings
-    _expect(known, f"argument must be one of the settings, got {goal.argument!r}")
+    expect(known, f"argument must be one of the settings, got {goal.argument!r}")
     for delta in (0.0, 1.0):
         try:
             goal.at(delta)
@@ -66,7 +62,7 @@ def _says_what_it_is(goal: Goal) -> None:
             text = goal.claim(names)
         except IndexError:
             raise AssertionError(f"claim must have words for {len(names)} items.") from None
-        _expect(
+        expect(
             isinstance(text, str) and all(name in text for name in names), f"claim must name its items, got {text!r}"
         )
 
@@ -83,13 +79,13 @@ def _knows_what_is_right(goal: Goal, problem: Problem, theta: Array, draws: list
     values = problem.items @ theta
     own = goal.answer(problem, values)
     _check_answer(own, problem.n_items)
-    _expect(goal.right(problem, values, own), f"the answer {own} at the values {values} must be right there")
+    expect(goal.right(problem, values, own), f"the answer {own} at the values {values} must be right there")
     for answer in {goal.answer(problem, problem.items @ other) for other in draws}:
         margins = goal.claims(problem, answer).margins(theta) + goal.epsilon
         if (np.abs(margins) < CLOSE).any():
             continue
         holds, right = bool((margins > 0).all()), goal.right(problem, values, answer)
-        _expect(
+        expect(
             holds == right,
             f"at the values {values} the claims of {answer} are {'true' if holds else 'false'}, but right says {right}",
         )
@@ -120,7 +116,7 @@ def _counts_its_rivals(goal: Goal, problem: Problem, theta: Array, draws: list[A
         bounds=Bounds(0, 1),
     )
     said = goal.rivals(problem)
-    _expect(
+    expect(
         least.fun is not None and round(least.fun) <= said,
         f"{said} claims do not catch every wrong answer: {len(wrong)} of them need {least.fun}",
     )
@@ -134,7 +130,7 @@ def _knows_what_matters(goal: Goal, problem: Problem, draws: list[Array]) -> Non
         answer = goal.answer(problem, problem.items @ theta)
         rows = goal.claims(problem, answer).rows @ measured.transform
         longest = float((rows**2).sum(axis=1).max(initial=0.0))
-        _expect(longest <= worst * (1 + CLOSE), f"the answer {answer} claims more than its directions cover")
+        expect(longest <= worst * (1 + CLOSE), f"the answer {answer} claims more than its directions cover")
 
 
 def _is_answered(goal: Goal) -> None:
@@ -146,7 +142,7 @@ def _is_answered(goal: Goal) -> None:
         result = identify(quiet, goal, measure=laboratory.measure, algorithm=algorithm, seed=0, budget=200_000)
         found = result.items if result.status == "identified" else None
         right = found is not None and goal.right(problem, problem.items @ theta, found)
-        _expect(right, f"{algorithm.name} must find a right answer to an easy problem, got {found}")
+        expect(right, f"{algorithm.name} must find a right answer to an easy problem, got {found}")
 
 
 def _drawn(problem: Problem) -> Iterator[Array]:
@@ -157,9 +153,4 @@ def _drawn(problem: Problem) -> Iterator[Array]:
 
 def _check_answer(answer: Answer, n: int) -> None:
     fits = isinstance(answer, tuple) and all(type(item) is int and 0 <= item < n for item in answer)
-    _expect(fits and len({*answer}) == len(answer), f"an answer must be a tuple of different items, got {answer!r}")
-
-
-def _expect(holds: bool, sentence: str) -> None:
-    if not holds:
-        raise AssertionError(f"{sentence}.")
+    expect(fits and len({*answer}) == len(answer), f"an answer must be a tuple of different items, got {answer!r}")

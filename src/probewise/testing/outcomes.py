@@ -16,6 +16,7 @@ from probewise.outcomes import Law
 from probewise.problem import Problem
 from probewise.run import identify
 from probewise.simulation import LinearEnvironment
+from probewise.testing.promises import expect, expect_settings, expect_texts
 
 MEANS = (0.9, 0.1, 0.2)
 """Means that most laws can have."""
@@ -39,28 +40,25 @@ def check_outcome(law: Law, means: ArrayLike = MEANS) -> None:
 
 def _says_what_it_is(law: Law) -> None:
     """Name, summary and words are texts; it is a frozen dataclass of settings."""
-    for what in ("name", "summary", "noise", "expected"):
-        text = getattr(law, what, None)
-        _expect(isinstance(text, str) and text != "", f"{what} must be a text, got {text!r}")
-    parameters = getattr(type(law), "__dataclass_params__", None)
-    _expect(parameters is not None and parameters.frozen, "a law must be a frozen dataclass of its settings")
+    expect_texts(law, ("name", "summary", "noise", "expected"))
+    expect_settings(law, "a law")
     settings = {own.name: getattr(law, own.name) for own in dataclasses.fields(law)}  # type: ignore[arg-type]
-    _expect(digest(type(law)(**settings)) == digest(law), "two laws with the same settings must be the same")
-    _expect(0 <= law.part < 1, f"part must be a share of delta below 1, got {law.part!r}")
-    _expect(law.replicates >= 1, f"replicates must be at least 1, got {law.replicates!r}")
+    expect(digest(type(law)(**settings)) == digest(law), "two laws with the same settings must be the same")
+    expect(0 <= law.part < 1, f"part must be a share of delta below 1, got {law.part!r}")
+    expect(law.replicates >= 1, f"replicates must be at least 1, got {law.replicates!r}")
 
 
 def _has_a_scale(law: Law, names: tuple[str, ...]) -> Array:
     """One positive number per probe; a known scale has nothing to learn, and costs nothing of δ."""
     scale = law.scale(names)
     fits = isinstance(scale, np.ndarray) and scale.shape == (len(names),) and bool((scale > 0).all())
-    _expect(fits, f"scale must give one positive number for each of {len(names)} probes, got {scale!r}")
+    expect(fits, f"scale must give one positive number for each of {len(names)} probes, got {scale!r}")
     nothing = SumOfSquares(0.0, 0)
     if law.known:
-        _expect(law.part == 0, f"a known scale must leave all of delta, got part {law.part}")
-        _expect(law.bound(nothing, 0.1) == law.guess(nothing) == 1.0, "a known scale has the factor 1")
+        expect(law.part == 0, f"a known scale must leave all of delta, got part {law.part}")
+        expect(law.bound(nothing, 0.1) == law.guess(nothing) == 1.0, "a known scale has the factor 1")
     else:
-        _expect(math.isinf(law.bound(nothing, 0.1)), "without replicates nothing bounds an unknown scale")
+        expect(math.isinf(law.bound(nothing, 0.1)), "without replicates nothing bounds an unknown scale")
     return scale
 
 
@@ -68,10 +66,10 @@ def _draws_what_it_says(law: Law, means: Array, scale: Array) -> Array:
     """(k, p): outcomes; they are possible, have the means asked for, and sums of them are drawn by the same law."""
     rng, n, each = np.random.default_rng(0), 40_000, 9
     outcomes = np.array([law.outcomes(means, scale, rng) for _ in range(n)])
-    _expect(bool(law.possible(outcomes.ravel()).all()), "outcomes that it draws must be possible")
+    expect(bool(law.possible(outcomes.ravel()).all()), "outcomes that it draws must be possible")
     errors = outcomes.std(axis=0) / math.sqrt(n)
     off = np.abs(outcomes.mean(axis=0) - means)
-    _expect(
+    expect(
         bool((off <= SURE * errors + 1e-12).all()), f"outcomes must have the means {means}, got {outcomes.mean(axis=0)}"
     )
     counts = np.full(means.size, each, dtype=np.int64)
@@ -79,11 +77,11 @@ def _draws_what_it_says(law: Law, means: Array, scale: Array) -> Array:
     sums = np.array([part.mean for part in parts])
     errors = sums.std(axis=0) / math.sqrt(len(parts))
     off = np.abs(sums.mean(axis=0) - means)
-    _expect(bool((off <= SURE * errors + 1e-12).all()), f"drawn must have the means {means}, got {sums.mean(axis=0)}")
+    expect(bool((off <= SURE * errors + 1e-12).all()), f"drawn must have the means {means}, got {sums.mean(axis=0)}")
     spread = np.array([part.scatter for part in parts]) / (each - 1)
     wanted, own = outcomes.var(axis=0), spread.std(axis=0) / math.sqrt(len(parts))
     slack = SURE * (own + ((outcomes - means) ** 2).std(axis=0) / math.sqrt(n))
-    _expect(bool((np.abs(spread.mean(axis=0) - wanted) <= slack + 1e-12).all()), "drawn must scatter as outcomes do")
+    expect(bool((np.abs(spread.mean(axis=0) - wanted) <= slack + 1e-12).all()), "drawn must scatter as outcomes do")
     return outcomes
 
 
@@ -93,7 +91,7 @@ def _bounds_its_noise(law: Law, means: Array, scale: Array, outcomes: Array) -> 
         grown = np.exp(rate * (outcomes - means) / scale - 0.5 * rate**2)
         error = grown.std(axis=0) / math.sqrt(len(grown))
         worst = float((grown.mean(axis=0) - SURE * error).max())
-        _expect(
+        expect(
             worst <= 1.0, f"noise must be sub-Gaussian with its scale, but exp({rate}·noise) is {worst:.3f} too large"
         )
 
@@ -111,15 +109,15 @@ def _keeps_its_accounts(law: Law, means: Array, scale: Array) -> None:
     for t in (0, 4, STEPS - 1):
         made = np.exp(logs[:, t])
         error = made.std() / math.sqrt(PATHS)
-        _expect(made.mean() <= 1.0 + SURE * error, f"after {t + 1} measurements bets have made {made.mean():.3f} of 1")
+        expect(made.mean() <= 1.0 + SURE * error, f"after {t + 1} measurements bets have made {made.mean():.3f} of 1")
     ends, all_of_it = total[:, -1], np.full(PATHS, precision[-1])
     small, large = (law.log_account(ends, all_of_it, unit, bound) for bound in (1.0, 1.7))
     sound = bool((large <= np.maximum(small, 0.0) + 1e-9).all())
-    _expect(sound, "a larger bound on the noise must not make bets grow more, unless they have made less than 1")
+    expect(sound, "a larger bound on the noise must not make bets grow more, unless they have made less than 1")
     for delta in (0.3, 0.05):
         ever = float((logs.max(axis=1) >= -math.log(delta)).mean())
         slack = SURE * math.sqrt(delta * (1 - delta) / PATHS)
-        _expect(ever <= delta + slack, f"bets made 1/{delta} of 1 in {ever:.3f} of all runs")
+        expect(ever <= delta + slack, f"bets made 1/{delta} of 1 in {ever:.3f} of all runs")
 
 
 def _serves_a_search(law: Law, means: Array) -> None:
@@ -127,9 +125,4 @@ def _serves_a_search(law: Law, means: Array) -> None:
     problem = Problem(np.eye(means.size), outcome=law)
     result = identify(problem, BestItem(0.01), measure=LinearEnvironment(problem, means, seed=0).measure, seed=0)
     best = int(np.argmax(means))
-    _expect(result.item == best, f"the best of the means {means} is {best}, but a search found {result.item}")
-
-
-def _expect(holds: bool, sentence: str) -> None:
-    if not holds:
-        raise AssertionError(f"{sentence}.")
+    expect(result.item == best, f"the best of the means {means} is {best}, but a search found {result.item}")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 from probewise.campaign.journal.storage import Storage
 from probewise.errors import ProbewiseError, StorageConflict
+from probewise.testing.promises import expect
 
 Open = Callable[[], Storage]
 """A new handle on one place, the same at every call, in which nothing is stored at first."""
@@ -22,7 +23,7 @@ def check_storage(open_: Open) -> None:
 
     ``open_`` gives a new handle on the same place each time, as another process would have.
     """
-    _expect(list(open_().read()) == [], "a place in which nothing is stored must read as no lines")
+    expect(list(open_().read()) == [], "a place in which nothing is stored must read as no lines")
     begun = _begins_once(open_)
     stored = _keeps_lines(open_, begun)
     _refuses_what_comes_too_late(open_, stored)
@@ -34,14 +35,14 @@ def _begins_once(open_: Open) -> list[str]:
     """Several lines at once make a new journal, and never a second one in its place."""
     lines = ['{"first":1}', '{"second":2}']
     open_().begin(lines)
-    _expect(list(open_().read()) == lines, "what a journal was begun with must be read")
+    expect(list(open_().read()) == lines, "what a journal was begun with must be read")
     try:
         open_().begin(['{"late":true}'])
     except ProbewiseError:
         pass
     else:
         raise AssertionError("begin must raise where something is stored.")
-    _expect(list(open_().read()) == lines, "a begin that was refused must change nothing")
+    expect(list(open_().read()) == lines, "a begin that was refused must change nothing")
     return lines
 
 
@@ -51,10 +52,10 @@ def _keeps_lines(open_: Open, begun: Sequence[str]) -> list[str]:
     lines, first, second = [*begun, *more], open_(), open_()
     for number, line in list(enumerate(lines))[len(begun) :]:
         (first if number % 2 else second).append(line, after=number)
-        _expect(list(first.read(number)) == [line], f"line {number + 1} was not read as it was stored")
+        expect(list(first.read(number)) == [line], f"line {number + 1} was not read as it was stored")
     for handle in (first, second, open_()):
         for after in range(len(lines) + 2):
-            _expect(list(handle.read(after)) == lines[after:], f"read({after}) must give the lines after that number")
+            expect(list(handle.read(after)) == lines[after:], f"read({after}) must give the lines after that number")
     return lines
 
 
@@ -67,7 +68,7 @@ def _refuses_what_comes_too_late(open_: Open, stored: Sequence[str]) -> None:
             pass
         else:
             raise AssertionError(f"append(after={after}) to {len(stored)} lines must raise StorageConflict.")
-        _expect(list(open_().read()) == list(stored), "an append that was refused must change nothing")
+        expect(list(open_().read()) == list(stored), "an append that was refused must change nothing")
 
 
 def _lets_one_writer_think(open_: Open, stored: list[str]) -> None:
@@ -78,12 +79,12 @@ def _lets_one_writer_think(open_: Open, stored: list[str]) -> None:
             raise _Thought
     except _Thought:
         pass
-    _expect(list(open_().read()) == stored, "a writer that failed before its append must change nothing")
+    expect(list(open_().read()) == stored, "a writer that failed before its append must change nothing")
     with open_().writing() as alone:
         alone.append('{"thought":true}', after=len(alone.read()))
-        _expect(list(alone.read(len(stored))) == ['{"thought":true}'], "a writer must read what it stored")
+        expect(list(alone.read(len(stored))) == ['{"thought":true}'], "a writer must read what it stored")
     stored.append('{"thought":true}')
-    _expect(list(open_().read()) == stored, "what a writer stored must be read by all when it is done")
+    expect(list(open_().read()) == stored, "what a writer stored must be read by all when it is done")
 
 
 class _Thought(Exception):
@@ -128,8 +129,8 @@ def _serves_many_writers(open_: Open, stored: Sequence[str]) -> None:
         raise AssertionError(f"several writers and a reader at once must all succeed, got {faults[0]!r}.")
     lines = list(open_().read(len(stored)))
     wanted = {f'{{"writer":{w},"number":{n}}}' for w in range(WRITERS) for n in range(EACH)}
-    _expect(len(lines) == len(wanted) and set(lines) == wanted, "lines of several writers were lost or doubled")
-    _expect(all(view == lines[: len(view)] for view in seen), "a reader saw lines that were not there afterwards")
+    expect(len(lines) == len(wanted) and set(lines) == wanted, "lines of several writers were lost or doubled")
+    expect(all(view == lines[: len(view)] for view in seen), "a reader saw lines that were not there afterwards")
 
 
 def _append(handle: Storage, line: str) -> None:
@@ -139,8 +140,3 @@ def _append(handle: Storage, line: str) -> None:
         except StorageConflict:
             continue
     raise AssertionError(f"{TRIES} times in a row, an append after what was just read came too late.")
-
-
-def _expect(kept: bool, promise: str) -> None:
-    if not kept:
-        raise AssertionError(f"{promise}.")

@@ -17,7 +17,7 @@ from typing import final
 
 from probewise.campaign.journal.storage import PATIENCE, SCHEMA, Storage, back_up, check_schema, conflict
 from probewise.errors import InvalidCampaign, StorageUnavailable, TornJournal
-from probewise.files import new_mode
+from probewise.files import keep_name, new_mode
 
 MIGRATIONS: dict[int, Callable[[Sequence[str]], Sequence[str]]] = {}
 """Schema -> what makes lines of the next schema of lines of that one."""
@@ -93,7 +93,7 @@ class Lines(Storage):
                 if self._schema(data) and _records(_whole(data)):
                     raise InvalidCampaign(f"{self.path} holds a campaign already; choose another name for the copy.")
                 draft.replace(self.path)
-                _keep_name(self.path)
+                keep_name(self.path)
         except OSError as error:
             raise self._unavailable(error, "written") from None
 
@@ -161,7 +161,7 @@ class Lines(Storage):
             _write(file, start + text, len(whole))
             os.fsync(file)
             if not whole:
-                _keep_name(self.path)
+                keep_name(self.path)
             _write(file, b"\n", end)
         except BaseException as error:  # also an interrupt, even after the line feed, when others may have read it
             self._set_back(file, len(whole), end + 1, error)
@@ -219,7 +219,7 @@ class Lines(Storage):
             with _draft(self.path, records) as draft:
                 shutil.copymode(self.path, draft)
                 draft.replace(self.path)
-                _keep_name(self.path)
+                keep_name(self.path)
 
     @contextmanager
     def _locked(self, *, new: bool) -> Iterator[int]:
@@ -323,7 +323,7 @@ def _save(path: Path, data: bytes) -> None:
         finally:
             os.close(file)
         path.chmod(new_mode())
-        _keep_name(path)
+        keep_name(path)
     except BaseException:
         path.unlink(missing_ok=True)
         raise
@@ -374,9 +374,6 @@ except ImportError:  # Windows
     def _release(file: int) -> None:
         os.lseek(file, _FAR, os.SEEK_SET)
         msvcrt.locking(file, msvcrt.LK_UNLCK, 1)  # type: ignore[attr-defined]
-
-    def _keep_name(path: Path) -> None:
-        """Do nothing: on this system the name is as safe as the content."""
 else:
     _BINARY = 0
 
@@ -389,11 +386,3 @@ else:
 
     def _release(file: int) -> None:
         fcntl.flock(file, fcntl.LOCK_UN)
-
-    def _keep_name(path: Path) -> None:
-        """Let the name of a new file survive a crash, as its content does."""
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)

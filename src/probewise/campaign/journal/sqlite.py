@@ -19,7 +19,7 @@ from probewise.campaign.journal import sides
 from probewise.campaign.journal.storage import PATIENCE, SCHEMA, Storage, back_up, conflict, vanished
 from probewise.campaign.journal.tables import CREATE, JOURNAL, VERSION, foreign, lines_of, migrate, schema_of
 from probewise.errors import InvalidCampaign, ProbewiseError, StorageUnavailable
-from probewise.files import new_mode
+from probewise.files import keep_name, new_mode
 
 T = TypeVar("T")
 
@@ -240,7 +240,7 @@ class File(Storage):
         try:
             there = replace(self, held=None).read(number - 1)[:1] == [line]
             if there:
-                _keep_name(self.path)
+                keep_name(self.path)
         except (OSError, InvalidCampaign) as error:
             raise StorageUnavailable(
                 f"{self.name} cannot be written, nor read now: it is not known whether record {number} is stored "
@@ -355,12 +355,3 @@ def _together(connection: sqlite3.Connection) -> Iterator[None]:
     finally:
         with suppress(sqlite3.OperationalError):  # an error of the disk may have ended it
             connection.execute("ROLLBACK")
-
-
-def _keep_name(path: Path) -> None:
-    """Let a change of the folder, as that a journal is gone, survive a crash."""
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

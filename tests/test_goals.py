@@ -382,6 +382,7 @@ def test_what_only_the_tolerance_allows_is_not_claimed_outright() -> None:
             assert "B" in status.answer
             listed += "A" in status.answer
             assert f"{pw.Above(3.0).predicate}, up to 0.5, with confidence" in status.sentence
+            assert {item.why for item in status.items if item.state == "above"} == {"shown to be above 3, up to 0.5"}
             assert "up to 0.5, with confidence" in said[-1]
             assert not any("Back among" in text for text in said)
         assert listed < 6

@@ -250,12 +250,8 @@ class _Places:
                 high = "highest estimate" if i == self.leader else "one of the highest estimates"
                 return "leading", None, None, f"{high} of those that are left"
             if not self.goal.ranks:
-                return (
-                    self.goal.found,
-                    None,
-                    None,
-                    f"shown to be {self.goal.predicate}, up to epsilon if that is above 0",
-                )
+                up_to = f", up to {epsilon}" if self.goal.epsilon > 0 else ""
+                return self.goal.found, None, None, f"shown to be {self.goal.predicate}{up_to}"
             within = f"nothing left can be more than {epsilon} better"
             others = len(self.fates) < self.problem.n_items - len(self.guess)
             alone = "the only one left" if len(self.guess) == 1 else f"one of the {len(self.guess)} that are left"
@@ -264,9 +260,9 @@ class _Places:
             return "control", None, None, "what the others are compared with"
         if i in self.fates:
             when, by, why = self.fates[i]
-            return (
-                ("eliminated", when, by, why) if self.goal.ranks else ("eliminated", when, None, why.partition(":")[0])
-            )
+            if self.goal.ranks:
+                return "eliminated", when, by, why
+            return "eliminated", when, None, why.partition(":")[0]
         if self.leader is None:
             return "remaining", None, None, "not measured yet"
         name, value, width = self.problem.item_names[self.leader], float(gaps.value[i]), float(gaps.width[i])

@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import json
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -228,7 +229,21 @@ def test_simulate_compares_algorithms(tables: list[str], tmp_path: Path) -> None
     found = json.loads(called(*words, "--json").stdout)
     assert [row["algorithm"] for row in found["algorithms"]] == ["rage,variant=code", "xy-oracle"]
     assert pw.Runs.read(tmp_path / "runs/xy-oracle.csv").mean("measurements") == found["algorithms"][1]["measurements"]
-    assert "No method that errs with probability at most 0.05" in called(*words).stdout
+    picture = tmp_path / "runs.svg"
+    done = called(*words, "--plot", str(picture))
+    assert "No method that errs with probability at most 0.05" in done.stdout
+    assert f"Written: {picture}" in done.stdout
+    assert picture.stat().st_size > 5000
+
+
+def test_a_picture_that_cannot_be_drawn_is_refused_before_the_runs(
+    tables: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pw.simulation.engine, "one_run", None)
+    words = ["simulate", *tables, "--theta", "1,0", "--plot"]
+    assert "pictures are written as .png, .svg, .pdf" in called(*words, str(tmp_path / "a.doc"), code=2).stderr
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert "pictures need matplotlib; install" in called(*words, str(tmp_path / "a.png"), code=2).stderr
 
 
 @pytest.mark.parametrize(

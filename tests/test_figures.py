@@ -84,6 +84,27 @@ def test_no_text_of_the_demo_lies_on_another_or_is_cut() -> None:
     assert overlaps == []
 
 
+def test_runs_are_drawn_one_by_one_wrong_ones_apart() -> None:
+    problem, theta = pw.Problem(np.eye(2)), np.array([1.0, 0.0])
+    plain = pw.simulate(problem, theta, {"sage": pw.Sage(), "uniform": pw.Uniform()}, runs=6)
+    wrong = (plain["algorithm"] == "uniform") & (plain["run"] == 4)
+    runs = pw.Runs({**plain.columns, "correct": ~wrong}, plain.provenance)
+    figure = figures.draw_runs(runs, lower=16.96)
+    scatters = [c for c in figure.axes[0].collections if isinstance(c, matplotlib.collections.PathCollection)]
+    drawn, taken = [np.asarray(c.get_offsets())[:, 0] for c in scatters], plain["measurements"]
+    expected = (taken[:6], [], taken[~wrong][6:], taken[wrong])  # right and wrong runs of each algorithm
+    for found, values in zip(drawn, expected, strict=True):
+        np.testing.assert_array_equal(found, values)
+    said, tables = texts(figure), plain.by_algorithm()
+    assert "0 of 6 wrong" in said
+    assert "1 of 6 wrong" in said
+    for table in tables.values():
+        assert f"{table.mean('measurements'):,.0f} ± {table.standard_error('measurements'):,.0f}" in said
+    assert "lower bound of the mean: 17" in said
+    assert figure.axes[0].lines[0].get_xdata() == [16.96, 16.96]
+    assert "lower bound" not in texts(figures.draw_runs(runs, column="cost"))
+
+
 @pytest.mark.parametrize("ending", figures.FORMATS)
 def test_the_same_design_gives_the_same_file(ending: str, tmp_path: Path) -> None:
     problem, design = designed(np.eye(3))

@@ -17,7 +17,7 @@ from probewise.design import remembering
 from probewise.design.memory import digest, remembered
 from probewise.simulation import Runs, exact_rate
 from probewise.simulation.engine import one_run
-from probewise.simulation.table import REPEATABLE
+from probewise.simulation.table import COLUMNS
 
 PROBLEM, THETA = pw.instances.benchmark(3, angle=0.3)
 RAGE = pw.Rage("tight")
@@ -98,7 +98,8 @@ def test_seeds_and_runs_have_streams_of_their_own(reference: Runs) -> None:
     assert np.unique(reference["measurements"]).size > 1
     # a run does not depend on the runs before it
     row = one_run((PROBLEM, THETA, RAGE), pw.BestItem(), "gaussian", 5, 7)
-    assert [row[name] for name in REPEATABLE] == [reference[name][7] for name in REPEATABLE]
+    repeatable = [name for name in COLUMNS if name != "seconds"]
+    assert [row[name] for name in repeatable] == [reference[name][7] for name in repeatable]
 
 
 def test_a_budget_ends_runs_without_an_answer() -> None:
@@ -284,3 +285,67 @@ def test_lingape_gives_the_same_rows_without_numba(selection: Any, monkeypatch: 
     fast = pw.simulate(problem, theta, pw.LinGapE(selection), **options)
     monkeypatch.setattr("probewise.simulation.compiled.supports", lambda algorithm: False)
     assert pw.simulate(problem, theta, pw.LinGapE(selection), **options).digest == fast.digest
+
+
+def together(**options: Any) -> Runs:
+    algorithms = {"uniform": pw.Uniform(), "RAGE, tight": RAGE}  # not in the order of the alphabet
+    return pw.simulate(PROBLEM, THETA, algorithms, **({"runs": 12, "seed": 5} | options))
+
+
+@pytest.fixture(scope="module")
+def both() -> Runs:
+    return together()
+
+
+def test_several_algorithms_make_one_table_of_the_same_runs(reference: Runs, both: Runs) -> None:
+    assert list(both.columns) == ["algorithm", *COLUMNS]
+    assert both["algorithm"].tolist() == ["uniform"] * 12 + ["RAGE, tight"] * 12
+    assert both["run"].tolist() == [*range(12)] * 2
+    tables = both.by_algorithm()
+    assert list(tables) == ["uniform", "RAGE, tight"]
+    assert tables["RAGE, tight"].digest == reference.digest
+    assert tables["RAGE, tight"].provenance == reference.provenance
+    assert both.provenance["algorithm"]["uniform"]["kind"] == "Uniform"
+    assert f"; RAGE, tight: {repr(reference)[5:]}" in repr(both)
+    assert both.to_pandas().groupby("algorithm")["measurements"].mean()["RAGE, tight"] == reference.mean("measurements")
+
+
+def test_rows_of_several_algorithms_are_put_in_order(both: Runs) -> None:
+    rows = np.random.default_rng(0).permutation(np.arange(1, 24))
+    shuffled = Runs({name: column[[0, *rows]] for name, column in both.columns.items()}, both.provenance)
+    assert shuffled.digest == both.digest
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_a_table_of_several_algorithms_is_read_back(tmp_path: Path, both: Runs, ending: str) -> None:
+    both.write(tmp_path / f"runs.{ending}")
+    assert Runs.read(tmp_path / f"runs.{ending}").digest == both.digest
+
+
+@pytest.mark.parametrize("number", ["mean", "standard_error", "error_rate"])
+def test_numbers_about_several_algorithms_at_once_are_refused(reference: Runs, both: Runs, number: str) -> None:
+    column = () if number == "error_rate" else ("measurements",)
+    with pytest.raises(
+        pw.InvalidTable, match=r"2 algorithms \(uniform, RAGE, tight\); take one: by_algorithm\(\)\['uni"
+    ):
+        getattr(both, number)(*column)
+    one = Runs.together({"RAGE": reference})
+    assert getattr(one, number)(*column) == getattr(reference, number)(*column)
+
+
+def test_a_table_of_one_has_no_algorithms_to_take_apart(reference: Runs) -> None:
+    with pytest.raises(pw.InvalidTable, match="no column 'algorithm'; give simulate a mapping"):
+        reference.by_algorithm()
+    with pytest.raises(pw.InvalidProblem, match="a mapping that names some, got an empty mapping"):
+        pw.simulate(PROBLEM, THETA, {}, runs=1)
+
+
+def test_progress_and_journals_of_several_algorithms(tmp_path: Path, both: Runs) -> None:
+    heard: list[tuple[int, int]] = []
+    kept = together(journal=tmp_path / "runs", progress=lambda done, total: heard.append((done, total)))
+    assert heard == [(done, 24) for done in range(1, 25)]
+    assert {path.name for path in (tmp_path / "runs").iterdir()} == {"uniform.jsonl", "RAGE-tight.jsonl"}
+    heard.clear()
+    again = together(journal=tmp_path / "runs", progress=lambda done, total: heard.append((done, total)))
+    assert heard == []
+    assert kept.digest == again.digest == both.digest

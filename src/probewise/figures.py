@@ -12,6 +12,7 @@ from probewise.coordinates import Array
 from probewise.design import Design
 from probewise.errors import InvalidDesign, MissingExtra
 from probewise.problem import Problem
+from probewise.simulation import Runs
 from probewise.theory import Hardness
 
 if TYPE_CHECKING:
@@ -24,9 +25,12 @@ STATIC, ORACLE = "#D55E00", "#0072B2"
 
 BARS = 30
 """Probes that a picture of a design names; the rest is summed up in a line."""
+DOTS = 300
+"""Runs of an algorithm that a picture shows one by one; its means and shares are of all."""
 FORMATS = {".png": "Creation Time", ".svg": "Date", ".pdf": "CreationDate"}
 """Ending of a file -> its field for the date, which is left out."""
 
+_RUNS_KEY = "dot: a run · cross: a run with a wrong answer or none · bar: the mean"
 _STYLE: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 10,
@@ -48,13 +52,19 @@ _STYLE: dict[Any, Any] = {
 
 def save(figure: Figure, *paths: Path) -> None:
     """Write a figure to each path, in the format that its ending names; the same figure gives the same bytes."""
-    for path in paths:
-        if path.suffix.casefold() not in FORMATS:
-            raise InvalidDesign(f"pictures are written as {', '.join(FORMATS)}, got the name {path}; change its end.")
+    check(*paths)
     with style():
         for path in paths:
             undated: dict[str, Any] = {FORMATS[path.suffix.casefold()]: None}
             figure.savefig(path, dpi=160, facecolor="white", metadata=undated)
+
+
+def check(*paths: Path) -> None:
+    """Refuse what ``save`` could not write, before long work is done for it."""
+    for path in paths:
+        if path.suffix.casefold() not in FORMATS:
+            raise InvalidDesign(f"pictures are written as {', '.join(FORMATS)}, got the name {path}; change its end.")
+    style()
 
 
 def draw_design(problem: Problem, design: Design) -> Figure:
@@ -77,6 +87,51 @@ def draw_design(problem: Problem, design: Design) -> Figure:
         figure.suptitle(f"{design.support.size} of {problem.n_probes} probes are measured", x=0.02, ha="left")
         figure.supxlabel(f"{tail}share of the measurements · {value}", x=0.02, ha="left", fontsize=9, color=FAINT)
     return figure
+
+
+def draw_runs(runs: Runs, *, column: str = "measurements", lower: float | None = None) -> Figure:
+    """What each algorithm of a table took and how often it erred; ``lower`` bounds the mean of any."""
+    tables = runs.by_algorithm()
+    with style():
+        from matplotlib.ticker import LogLocator
+
+        figure = blank(9.0, 1.7 + 0.62 * len(tables))
+        axes = figure.add_subplot()
+        axes.set_xscale("log")
+        for row, table in enumerate(tables.values()):
+            _draw_row(axes, row, table, column)
+        axes.set_yticks(range(len(tables)), [_short(name) for name in tables])
+        axes.set_ylim(len(tables) - 0.4, -0.75)
+        axes.spines["left"].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+        axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axes.xaxis.set_major_formatter("{x:,g}")
+        axes.minorticks_off()
+        most = max(len(table) for table in tables.values())
+        axes.set_xlabel(f"{column} until the answer · {most:,} run{'s' * (most > 1)} each, from the same seeds")
+        axes.text(
+            1.02, -0.75, "mean ± s.e.", transform=axes.get_yaxis_transform(), va="bottom", fontsize=9, color=FAINT
+        )
+        figure.supxlabel(_RUNS_KEY, fontsize=9, color=FAINT)
+        if lower is not None:
+            axes.axvline(lower, color=INK, lw=1.0, ls=(0, (4, 3)), zorder=1)
+            said = f"lower bound of the mean: {lower:,.{0 if lower >= 10 else 1}f}"
+            axes.annotate(said, (lower, -0.75), (0, 4), textcoords="offset points", va="bottom", fontsize=9)
+    return figure
+
+
+def _draw_row(axes: Axes, row: int, table: Runs, column: str) -> None:
+    """One algorithm: its runs, scattered within the row, their mean, and its numbers to the right."""
+    values, right = table[column], table["correct"]
+    heights = row + 0.5 * ((np.arange(len(table)) * 0.618034) % 1.0 - 0.5)
+    shown = right & (np.arange(len(table)) < DOTS)
+    axes.scatter(values[shown], heights[shown], s=9, color=ORACLE, alpha=0.45, lw=0, zorder=2)
+    axes.scatter(values[~right], heights[~right], s=26, color=STATIC, marker="x", lw=1.4, zorder=3)
+    axes.vlines(table.mean(column), row - 0.36, row + 0.36, color=INK, lw=2.2, zorder=4)
+    rate, error = table.error_rate(), table.standard_error(column)
+    spread = f" ± {error:,.0f}" if np.isfinite(error) else ""
+    said = f"{table.mean(column):,.0f}{spread}\n{rate.errors} of {rate.runs} wrong"
+    axes.annotate(said, (1.02, row), xycoords=("axes fraction", "data"), va="center", fontsize=9, annotation_clip=False)
 
 
 def draw_demo(problem: Problem, hardness: Hardness, static: Design, needs: tuple[Array, Array]) -> Figure:

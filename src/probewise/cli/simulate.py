@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     "--out", type=FILE, metavar="FOLDER",
     help="Write one table of runs per algorithm to this folder; an interrupted command continues from there.",
 )  # fmt: skip
+@click.option("--plot", type=FILE, metavar="FILE", help="Draw the comparison: .png, .svg or .pdf.")
 @json_option
 def command(
     source: Source,
@@ -65,18 +65,24 @@ def command(
     seed: int,
     workers: int,
     out: Path | None,
+    plot: Path | None,
     as_json: bool,
 ) -> None:
     """How many measurements an algorithm takes and how often it errs.
 
-    Assumes that theta is the truth and draws outcomes from it. The 99 % interval of the error rate is exact.
+    Assumes that theta is the truth and draws outcomes from it, for each algorithm from the same seeds. The 99 %
+    interval of the error rate is exact.
 
     \b
     Example
       probewise simulate --probes probes.csv --items items.csv --theta 1,0.2,0 --algorithm sage --algorithm rage
     """
+    from probewise import figures
     from probewise.goals import goal_from
+    from probewise.simulation.journal import file_stem
 
+    if plot is not None:
+        figures.check(plot)
     problem, goal = source.problem(), goal_from(question, delta=delta, epsilon=epsilon)
     truth = assumed(theta, problem, goal)
     means = problem.probes @ truth
@@ -87,31 +93,32 @@ def command(
         )
     # refuses a tie, which no method would ever decide; where epsilon allows one, nothing is known of a bound
     bound = None if epsilon > 0 else pw.hardness(problem, truth, goal=goal, tol=1e-3).lower_bound(delta)
-    found: dict[str, pw.Runs] = {}
+    built = {text: build(text, truth) for text in algorithms}
     with bars(quiet=as_json) as progress:
-        for text in algorithms:
-            stem = None if out is None else out / re.sub(r"[^\w.=-]+", "-", text)
-            found[text] = pw.simulate(
-                problem,
-                truth,
-                build(text, truth),
-                goal,
-                runs=runs,
-                seed=seed,
-                workers=workers,
-                noise=cast("Noise | None", noise),
-                progress=lambda done, total, text=text: progress(text, done, total),  # type: ignore[misc]
-                journal=None if stem is None else Path(f"{stem}.jsonl"),
-            )
-            if stem is not None:
-                found[text].write(Path(f"{stem}.csv"))
-    rows = [_row(text, table) for text, table in found.items()]
+        found = pw.simulate(
+            problem,
+            truth,
+            built,
+            goal,
+            runs=runs,
+            seed=seed,
+            workers=workers,
+            noise=cast("Noise | None", noise),
+            progress=lambda done, _: progress(list(built)[(done - 1) // runs], (done - 1) % runs + 1, runs),
+            journal=out,
+        )
+    tables, costly = found.by_algorithm(), source.cost_column is not None
+    if out is not None:
+        for text, table in tables.items():
+            table.write(out / f"{file_stem(text)}.csv")
+    if plot is not None:
+        figures.save(figures.draw_runs(found, column="cost" if costly else "measurements", lower=bound), plot)
+    rows = [_row(text, table) for text, table in tables.items()]
     if as_json:
-        content = {"delta": delta, "epsilon": epsilon, "lower_bound": bound, "algorithms": rows, "out": out}
-        output.print_json(content | roles(problem))
+        content = {"delta": delta, "epsilon": epsilon, "lower_bound": bound, "algorithms": rows}
+        output.print_json(content | {"out": out, "plot": plot} | roles(problem))
         return
     print_roles(problem)
-    costly = source.cost_column is not None
     header = ("algorithm", "measurements", "± s.e.", *(["cost"] if costly else []), "rounds", "wrong")
     output.table((*header, "error rate, 99 % interval"), [_cells(row, costly=costly) for row in rows])
     if bound is not None:
@@ -120,6 +127,7 @@ def command(
             f"No method that errs with probability at most {delta:g}, whatever the truth, can expect {least}, if noise "
             "is Gaussian."
         )
+    output.written(plot)
 
 
 def _cells(row: dict[str, str | float], *, costly: bool) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -24,7 +24,7 @@ from probewise.result import Result
 from probewise.run import Observe, loop
 from probewise.simulation import compiled
 from probewise.simulation.environment import LinearEnvironment, Noise
-from probewise.simulation.journal import Journal, Row, described
+from probewise.simulation.journal import Journal, Row, described, file_stem
 from probewise.simulation.table import Runs
 from probewise.threads import one
 
@@ -49,7 +49,7 @@ class Trial(NamedTuple):
 def simulate(
     problem: Problem,
     theta: ArrayLike,
-    algorithm: Algorithm[Any],
+    algorithm: Algorithm[Any] | Mapping[str, Algorithm[Any]],
     goal: Goal | None = None,
     *,
     runs: int,
@@ -69,17 +69,34 @@ def simulate(
     workers: "loky" on this machine, "dask" or "ray" on a cluster that has been connected to. A run that ``budget``
     measurements end has no answer: its best guess is not in the table, where item is -1 and correct is False. Outcomes
     follow the law that the problem states, or ``noise``.
+
+    A mapping, name -> algorithm, gives one table of all with a column "algorithm": run r of each draws from the same
+    streams, ``progress`` counts the runs of all, and ``journal`` is a folder with one file for each.
     """
-    trial = Trial(problem, LinearEnvironment(problem, np.asarray(theta, dtype=np.float64), noise).theta, algorithm)
-    about = {
-        "problem": _fingerprint(problem),
-        "theta": described(trial.theta),
-        "algorithm": described(algorithm),
-    }
-    return repeat(
-        lambda run: trial, goal, about=about, runs=runs, seed=seed, workers=workers, noise=noise,
-        progress=progress, backend=backend, journal=journal, budget=budget,
-    )  # fmt: skip
+    truth = LinearEnvironment(problem, np.asarray(theta, dtype=np.float64), noise).theta
+    shared = {"problem": _fingerprint(problem), "theta": described(truth)}
+
+    def simulated(each: Algorithm[Any], path: str | Path | None, heard: Callable[[int, int], None] | None) -> Runs:
+        trial, about = Trial(problem, truth, each), shared | {"algorithm": described(each)}
+        return repeat(
+            lambda run: trial, goal, about=about, runs=runs, seed=seed, workers=workers, noise=noise,
+            progress=heard, backend=backend, journal=path, budget=budget,
+        )  # fmt: skip
+
+    if not isinstance(algorithm, Mapping):
+        return simulated(algorithm, journal, progress)
+    if not algorithm:
+        raise InvalidProblem("algorithm must be an algorithm or a mapping that names some, got an empty mapping.")
+    tables: dict[str, Runs] = {}
+    for place, (name, each) in enumerate(algorithm.items()):
+        path = None if journal is None else Path(journal) / f"{file_stem(name)}.jsonl"
+        tables[name] = simulated(each, path, _counted(progress, place * runs, len(algorithm) * runs))
+    return Runs.together(tables)
+
+
+def _counted(progress: Callable[[int, int], None] | None, before: int, total: int) -> Callable[[int, int], None] | None:
+    """Progress of one algorithm as that of all."""
+    return None if progress is None else lambda finished, _: progress(before + finished, total)
 
 
 def _fingerprint(problem: Problem) -> str:

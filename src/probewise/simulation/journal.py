@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
@@ -60,6 +61,11 @@ class Journal:
             raise InvalidTable(
                 f"{self.path} was begun with other settings ({', '.join(other)}); remove it or name another journal."
             )
+
+
+def file_stem(name: str) -> str:
+    """The name of an algorithm as that of a file: "rage,variant=code" is "rage-variant=code"."""
+    return re.sub(r"[^\w.=-]+", "-", name)
 
 
 def described(value: Any) -> Any:

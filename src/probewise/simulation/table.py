@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -30,8 +30,8 @@ COLUMNS: dict[str, type[Any]] = {
 }
 """Name -> type; all but the seconds depend on the settings and the seed only."""
 
-REPEATABLE = tuple(name for name in COLUMNS if name != "seconds")
-"""The columns that are equal whenever settings and seed are."""
+ALGORITHM = "algorithm"
+"""The first column of a table of several algorithms."""
 
 
 class Rate(NamedTuple):
@@ -59,18 +59,21 @@ def exact_rate(errors: int, runs: int, confidence: float = 0.99) -> Rate:
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Runs of one algorithm, in order of their number."""
+    """Runs of one algorithm, in order of their number, or of several, one algorithm after the other."""
 
     columns: dict[str, NDArray[Any]]
-    """COLUMNS name -> (runs,); item is -1 where a budget ended before an answer, whatever the guess."""
+    """COLUMNS name -> (runs,), the algorithm first if there are several; item is -1 where a budget ended the run."""
     provenance: dict[str, Any]
     """Settings and versions that give the same rows again; seconds are the exception."""
 
     def __post_init__(self) -> None:
         if missing := [name for name in COLUMNS if name not in self.columns]:
             raise InvalidTable(f"a table of runs needs the columns {', '.join(COLUMNS)}, got none of {missing}.")
-        order = np.argsort(self.columns["run"], kind="stable")
-        columns = {name: np.asarray(self.columns[name], dtype=kind)[order] for name, kind in COLUMNS.items()}
+        several: dict[str, type[Any]] = {ALGORITHM: np.str_} if ALGORITHM in self.columns else {}
+        columns = {name: np.asarray(self.columns[name], dtype=kind) for name, kind in {**several, **COLUMNS}.items()}
+        blocks = [_places(columns[ALGORITHM])] if several else []
+        order = np.lexsort([columns["run"], *blocks])
+        columns = {name: column[order] for name, column in columns.items()}
         for column in columns.values():
             column.setflags(write=False)
         object.__setattr__(self, "columns", columns)
@@ -82,10 +85,21 @@ class Runs:
         return cls({name: np.array([row[name] for row in listed]) for name in COLUMNS}, provenance)
 
     @classmethod
+    def together(cls, tables: Mapping[str, Runs]) -> Runs:
+        """One table of several: algorithm -> its runs, which differ in nothing but the algorithm."""
+        names = np.repeat(np.array(list(tables), dtype=np.str_), [len(table) for table in tables.values()])
+        columns = {name: np.concatenate([table[name] for table in tables.values()]) for name in COLUMNS}
+        algorithms = {name: table.provenance.get(ALGORITHM) for name, table in tables.items()}
+        first = next(iter(tables.values()))
+        return cls({ALGORITHM: names, **columns}, first.provenance | {ALGORITHM: algorithms})
+
+    @classmethod
     def read(cls, path: str | Path) -> Runs:
         """What ``write`` wrote; seconds are NaN where they were left out."""
         table = read_table(path)
-        columns = {}
+        columns: dict[str, NDArray[Any]] = {}
+        if ALGORITHM in table.header:
+            columns[ALGORITHM] = np.array(table.text(ALGORITHM), dtype=np.str_)
         for name in COLUMNS:
             if name == "seconds" and name not in table.header:
                 columns[name] = np.full(len(table), np.nan)
@@ -100,32 +114,55 @@ class Runs:
         return int(self.columns["run"].size)
 
     def __getitem__(self, column: str) -> NDArray[Any]:
-        if column not in COLUMNS:
-            raise InvalidTable(f"a table of runs has the columns {', '.join(COLUMNS)}, got {column!r}.")
+        if column not in self.columns:
+            raise InvalidTable(f"a table of runs has the columns {', '.join(self.columns)}, got {column!r}.")
         return self.columns[column]
 
     def __repr__(self) -> str:
         if not len(self):
             return "Runs(none)"
+        if ALGORITHM in self.columns:
+            return f"Runs({'; '.join(f'{name}: {runs._said}' for name, runs in self.by_algorithm().items())})"
+        return f"Runs({self._said})"
+
+    @property
+    def _said(self) -> str:
         mean, error = self.mean("measurements"), self.standard_error("measurements")
-        return f"Runs({len(self)} runs, {mean:,.0f} ± {error:,.0f} measurements, {self.error_rate().errors} errors)"
+        return f"{len(self)} runs, {mean:,.0f} ± {error:,.0f} measurements, {self.error_rate().errors} errors"
+
+    def by_algorithm(self) -> dict[str, Runs]:
+        """Algorithm -> the table of its runs alone, in the order of this one; run r has the same seed in each."""
+        if ALGORITHM not in self.columns:
+            raise InvalidTable("this table has no column 'algorithm'; give simulate a mapping, name -> algorithm.")
+        names, described = self.columns[ALGORITHM], self.provenance.get(ALGORITHM) or {}
+        return {
+            name: Runs(
+                {column: self.columns[column][names == name] for column in COLUMNS},
+                self.provenance | {ALGORITHM: described.get(name)},
+            )
+            for name in dict.fromkeys(names.tolist())
+        }
 
     def mean(self, column: str) -> float:
         """Mean of a column."""
+        self._of_one()
         return float(self[column].mean())
 
     def standard_error(self, column: str) -> float:
         """Standard error of the mean; NaN for fewer than two runs."""
+        self._of_one()
         return float(self[column].std(ddof=1) / np.sqrt(len(self))) if len(self) > 1 else float("nan")
 
     def error_rate(self, confidence: float = 0.99) -> Rate:
         """Share of runs that were wrong, or ended without an answer, with its exact interval."""
+        self._of_one()
         return exact_rate(int(np.count_nonzero(~self["correct"])), len(self), confidence)
 
     @property
     def digest(self) -> str:
         """Fingerprint of the repeatable columns: equal for equal settings and seed, whatever the workers."""
-        text = ",".join(REPEATABLE) + "\n" + "\n".join(map(",".join, self._cells(REPEATABLE)))
+        names = self._names(seconds=False)
+        text = ",".join(names) + "\n" + "\n".join(map(",".join, self._cells(names)))
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def to_pandas(self) -> Any:
@@ -142,7 +179,7 @@ class Runs:
         Without ``seconds``, the same settings and seed give the same files, byte for byte.
         """
         path = Path(path)
-        names = tuple(COLUMNS) if seconds else REPEATABLE
+        names = self._names(seconds=seconds)
         if path.suffix.casefold() == ".csv":
             with path.open("w", newline="", encoding="utf-8") as file:
                 writer = csv.writer(file, lineterminator="\n")
@@ -155,13 +192,31 @@ class Runs:
         text = json.dumps(self.provenance, indent=1, sort_keys=True, ensure_ascii=False)
         path.with_suffix(".json").write_text(text + "\n", "utf-8")
 
+    def _of_one(self) -> None:
+        """A number about several algorithms at once would mean nothing."""
+        names = list(dict.fromkeys(self.columns[ALGORITHM].tolist())) if ALGORITHM in self.columns else []
+        if len(names) > 1:
+            raise InvalidTable(
+                f"this table holds runs of {len(names)} algorithms ({', '.join(names)}); take one: "
+                f"by_algorithm()[{names[0]!r}]."
+            )
+
+    def _names(self, *, seconds: bool) -> tuple[str, ...]:
+        return tuple(name for name in self.columns if seconds or name != "seconds")
+
     def _cells(self, names: tuple[str, ...]) -> list[list[str]]:
         """Rows as text: numbers with all their digits, true and false."""
         values = [self.columns[name].tolist() for name in names]
         return [
-            [str(cell).lower() if isinstance(cell, bool) else repr(cell) for cell in row]
+            [str(cell).lower() if isinstance(cell, bool) else str(cell) for cell in row]
             for row in zip(*values, strict=True)
         ]
+
+
+def _places(names: NDArray[Any]) -> NDArray[np.int64]:
+    """(runs,): the place of each name in the order in which names first occur."""
+    place = {name: j for j, name in enumerate(dict.fromkeys(names.tolist()))}
+    return np.array([place[name] for name in names.tolist()], dtype=np.int64)
 
 
 def _library(name: str) -> Any:

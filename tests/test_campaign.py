@@ -491,14 +491,15 @@ def test_own_rows_cannot_use_up_what_an_open_round_needs() -> None:
     message = (
         f"probe '{name}' has {30 - rows['probe'].count(name)} left in stock, of which round 1 needs {need[probe]}; "
     )
-    with pytest.raises(pw.InvalidRows, match=f"{message}got {len(own) + 1} rows; if there is more, say so first"):
+    advice = "wait until that round is over or, if there is more, say so first"
+    with pytest.raises(pw.InvalidRows, match=f"{message}got {len(own) + 1} rows; {advice}"):
         campaign.tell([*own, own[0]], off_plan=True)
     campaign.tell(own, off_plan=True)
     campaign.void("r2-1", reason="spilt")
     campaign.correct("r2-1", 1.0, reason="it was another one")
     campaign.void("r2-1", reason="spilt")
     campaign.tell(own[:1], off_plan=True)  # takes what became free
-    with pytest.raises(pw.InvalidRows, match=f"needs {need[probe]}; got 1 row; if there is more, say so first"):
+    with pytest.raises(pw.InvalidRows, match=f"needs {need[probe]}; got 1 row; {advice}"):
         campaign.correct("r2-1", 1.0, reason="it was another one")
     campaign.void(rows["measurement"][0], reason="spilt")
     campaign.correct(rows["measurement"][0], 0.0, reason="it was another one")  # the round has set this aside
@@ -510,6 +511,31 @@ def test_own_rows_cannot_use_up_what_an_open_round_needs() -> None:
     np.testing.assert_array_equal(campaign.trail.steps[0].rounds[0].count, campaign.ledger.sheets[0].whole)
     told = campaign.tell([{"probe": name, "outcome": 2.0}] * 31, off_plan=True)  # measured is measured
     assert len(told.recorded) == 31
+
+
+def test_late_rows_cannot_use_up_what_an_open_round_needs() -> None:
+    """Else whoever keeps rows of a closed round back could end the next one by what it has shown."""
+    problem = pw.Problem(np.eye(2), stock=[4, 30], probe_names=["a", "b"])
+    campaign = pw.Campaign.create(Memory(), problem, algorithm=pw.Sage(max_batch=2), seed=0)
+    rows = campaign.ask()
+    late = rows["measurement"][rows["probe"].index("a")]
+    campaign.close(reason="the courier is late")
+    while campaign.ledger.begun < 4:
+        rows = campaign.ask()
+        campaign.tell(rows.filled([0.0, 0.0]))
+    whole = campaign.ledger.sheet(4).whole
+    assert campaign.ledger.open == 4
+    assert (problem.stock - campaign.ledger.measured.count - campaign.ledger.reserved)[0] == 0
+    message = "probe 'a' has 1 left in stock, of which round 4 needs 1; got 1 row; wait until that round is over or"
+    for dry_run in (True, False):
+        with pytest.raises(pw.InvalidRows, match=message):
+            campaign.tell({late: 9.0}, dry_run=dry_run)
+    rows = campaign.ask()
+    told = campaign.tell(dict.fromkeys(rows["measurement"], 0.0) | {late: 9.0})  # the round is over with this table
+    assert told.late == (late,)
+    np.testing.assert_array_equal(campaign.trail.steps[1].came.count, whole)
+    assert campaign.ledger.measured.count[0] == 5
+    assert same(campaign)
 
 
 def test_only_own_rounds_of_the_same_rows_are_taken_for_one() -> None:

@@ -283,6 +283,12 @@ class Histories(RuleBasedStateMachine):
         table = [{"measurement": own, "outcome": told[own]} for own in data.draw(st.permutations(list(told)))]
         table += [{"measurement": own, "outcome": None} for own in self.rows(OPEN) if own not in told][:1]
         before = self.journal()
+        if self.starves(fresh):
+            for dry_run in (True, False):
+                with pytest.raises(pw.InvalidRows, match="left in stock"):
+                    self.person(who).tell(table, dry_run=dry_run)
+            assert self.journal() == before
+            return
         assert set(self.person(who).tell(table, dry_run=True).recorded) == set(fresh)
         assert self.journal() == before
         said = self.person(who).tell(table)
@@ -297,6 +303,10 @@ class Histories(RuleBasedStateMachine):
     def tell_all(self, who: int, value: float, step: float) -> None:
         rows = self.rows(OPEN)
         told = {own: value + step * self.row(own)[0] for own in rows}
+        if self.starves(rows):
+            with pytest.raises(pw.InvalidRows, match="left in stock"):
+                self.person(who).tell(told)
+            return
         assert self.person(who).tell(told).recorded == tuple(rows)
         self.amends(rows, voids=False)
         for own in rows:
@@ -329,9 +339,7 @@ class Histories(RuleBasedStateMachine):
     @rule(who=st.integers(0, 1), data=st.data(), value=values, reason=reasons)
     def correct(self, who: int, data: st.DataObject, value: float, reason: str) -> None:
         own = data.draw(st.sampled_from(self.rows(RECORDED, VOIDED)))
-        first, sheet = self.open(), int(own[1:].split("-")[0]) - 1
-        outside = first is None or sheet < first or not self.planned[sheet]
-        if outside and self.row(own)[2] == VOIDED and self.short(Counter([self.row(own)[0]])):
+        if self.row(own)[2] == VOIDED and self.starves([own]):
             with pytest.raises(pw.InvalidRows, match="left in stock"):
                 self.person(who).correct(own, value, reason=reason)
             return
@@ -381,7 +389,16 @@ class Histories(RuleBasedStateMachine):
         assert campaign.tell(table, off_plan=True).recorded == ()
         assert self.journal() == before
 
-    def short(self, given: Counter[int]) -> bool:
+    def starves(self, rows: list[str]) -> bool:
+        """Whether rows that the open round does not have take what it still needs beside those that it has."""
+        first, own, others = self.open(), Counter[int](), Counter[int]()
+        for row in rows:
+            sheet = int(row[1:].split("-")[0]) - 1
+            inside = first is not None and sheet >= first and self.planned[sheet]
+            (own if inside else others)[self.row(row)[0]] += 1
+        return self.short(others, own)
+
+    def short(self, given: Counter[int], own: Counter[int] | None = None) -> bool:
         """Whether rows take of the stock what the open round still needs."""
         used, first, needed = self.counts(range(len(self.rounds))), self.open(), Counter[int]()
         if first is not None and (plan := self.whole[first]) is not None:
@@ -389,6 +406,7 @@ class Histories(RuleBasedStateMachine):
             needed = Counter({probe: n - came[probe] for probe, n in plan.items() if n > came[probe]})
         elif first is not None:
             needed = Counter(row[0] for row in self.rounds[first] if row[2] == OPEN)
+        needed, used = needed - (own or Counter()), used + (own or Counter())
         return any(needed[p] and used[p] + needed[p] + n > self.stock.get(p, np.inf) for p, n in given.items())
 
     @rule(who=st.integers(0, 1), probe=st.sampled_from("01"), stock=st.sampled_from([0, 9, 30, None]), reason=reasons)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import subprocess
@@ -115,3 +116,15 @@ def test_no_file_names_a_registry() -> None:
 def test_every_decision_is_listed() -> None:
     listed = re.findall(r"\]\((\d{4}-[\w-]+\.md)\)", (ROOT / "docs/decisions/README.md").read_text())
     assert listed == sorted(path.name for path in (ROOT / "docs/decisions").glob("[0-9]*.md"))
+
+
+def test_mutants_are_made_of_every_module_of_a_guarantee_or_a_journal() -> None:
+    tree = ast.parse((ROOT / "tests/mutants.py").read_text())
+    assigned = [node for node in tree.body if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "TESTS"]
+    table = ast.literal_eval(assigned[0].value)
+    rooms = {"algorithms", "goals", "outcomes", "campaign"}
+    below = [path.relative_to(ROOT / "src/probewise") for path in sources() if path.name != "__init__.py"]
+    there = {f"{p.parts[0]}/{p.stem}" for p in below if p.parts[0] in rooms and "report" not in p.parts[:-1]}
+    assert there == {name for name in table if name.partition("/")[0] in rooms}
+    tests = {path.stem.removeprefix("test_") for path in (ROOT / "tests").glob("test_*.py")}
+    assert {name for names in table.values() for name in names} <= tests

@@ -193,7 +193,7 @@ class Campaign:
             now, sheet = ledger.outcome(own), ledger.sheet(own[0])
             if now is None and sheet.states[own[1] - 1] == OPEN:
                 raise InvalidRows(f"row '{row_id(*own)}' has no outcome to correct; use tell.")
-            if now is None and not (sheet.planned and sheet.number >= (ledger.open or 0)):  # set aside for that round
+            if now is None and not ledger.in_open(own):
                 check_stock(ledger, [int(sheet.probes[own[1] - 1])])
             return None if now == value else ("corrected", {"row": row_id(*own), "outcome": value, "reason": why})
 

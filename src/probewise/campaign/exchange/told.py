@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from probewise.algorithms import ALGORITHMS
 from probewise.campaign.exchange.entry import Entry, checked, own_rows
 from probewise.campaign.state.ledger import Ledger
-from probewise.campaign.state.sheet import Sheet, row_id
+from probewise.campaign.state.sheet import Place, Sheet, row_id
 from probewise.errors import InvalidCampaign, InvalidRows
 from probewise.numerals import plural
 
@@ -45,6 +46,8 @@ def recorded(rows: Any, ledger: Ledger, dry_run: bool) -> tuple[Proposal, Told]:
     told = _told(found, dry_run)
     if not found.places:
         return None, told
+    late = [own for own in found.late if not ledger.in_open(own)]
+    check_stock(ledger, _probes(late, ledger), _probes(set(found.places).difference(late), ledger))
     body: dict[str, Any] = {"rows": [*told.recorded], "outcomes": [*found.outcomes]}
     return ("recorded", body | ({"notes": found.notes} if found.notes else {})), told
 
@@ -90,17 +93,21 @@ def unplanned(rows: Any, ledger: Ledger, dry_run: bool, again: bool) -> tuple[Pr
     return ("unplanned", body), Told(ids, (), (), (), 0, dry_run, sentence)
 
 
-def check_stock(ledger: Ledger, probes: list[int]) -> None:
-    """Refuse rows that use up what an open round needs: they could end it by what it has shown."""
+def check_stock(ledger: Ledger, probes: list[int], own: Sequence[int] = ()) -> None:
+    """Refuse rows that use up what an open round needs beside its own: they could end it by what it has shown."""
     problem = ledger.problem
-    given, needed = np.bincount(probes, minlength=problem.n_probes), ledger.reserved
-    left = problem.stock - ledger.measured.count
+    given, came = (np.bincount(np.array(part, dtype=np.int64), minlength=problem.n_probes) for part in (probes, own))
+    left, needed = problem.stock - ledger.measured.count - came, np.maximum(ledger.reserved - came, 0)
     for probe in np.flatnonzero((given > 0) & (needed > 0) & (given > left - needed))[:1]:
         raise InvalidRows(
             f"probe '{problem.probe_names[probe]}' has {max(left[probe], 0):g} left in stock, of which round "
-            f"{ledger.open} needs {needed[probe]}; got {plural(int(given[probe]), 'row')}; if there is more, say so "
-            "first (restock)."
+            f"{ledger.open} needs {needed[probe]}; got {plural(int(given[probe]), 'row')}; wait until that round is "
+            "over or, if there is more, say so first (restock)."
         )
+
+
+def _probes(places: Iterable[Place], ledger: Ledger) -> list[int]:
+    return [int(ledger.sheet(number).probes[row - 1]) for number, row in places]
 
 
 def _twin(ledger: Ledger, probes: list[int], outcomes: list[float]) -> int | None:

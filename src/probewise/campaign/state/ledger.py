@@ -124,6 +124,10 @@ class Ledger:
         outcomes = np.concatenate([s.outcomes[t] for s, t in zip(sheets, there, strict=True)])
         return Measurements.from_outcomes(n, probes, outcomes)
 
+    def in_open(self, place: Place) -> bool:
+        """Whether a row belongs to the open round, which has set stock aside for it."""
+        return self.sheet(place[0]).planned and self.open is not None and place[0] >= self.open
+
     def sheet(self, number: int) -> Sheet:
         """The round of that number."""
         return self.sheets[number - 1]

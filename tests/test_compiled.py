@@ -57,12 +57,13 @@ def test_same_decisions_on_instances_of_the_paper(algorithm):
 
 
 @settings(max_examples=25)
-@given(st.integers(0, 10**6), st.sampled_from(SETTINGS), st.sampled_from(pw.simulation.NOISES))
-def test_same_decisions_with_uneven_noise_and_costs(seed, algorithm, noise):
+@given(st.integers(0, 10**6), st.sampled_from(SETTINGS), st.sampled_from(pw.simulation.NOISES), st.booleans())
+def test_same_decisions_with_uneven_noise_and_costs(seed, algorithm, noise, minimise):
     problem, theta = uneven(seed)
     if noise == "bernoulli":
         problem = Problem(problem.probes, problem.items, sigma=problem.sigma + 0.5, cost=problem.cost)
-    check_same(problem, theta, algorithm, noise=noise, seed=seed, budget=200, goal=BestItem(0.1, epsilon=0.01))
+    goal = BestItem(0.1, epsilon=0.01, minimise=minimise)
+    check_same(problem, theta, algorithm, noise=noise, seed=seed, budget=200, goal=goal)
 
 
 @pytest.mark.parametrize("algorithm", [SETTINGS[0], SETTINGS[4]], ids=str)

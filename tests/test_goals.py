@@ -433,3 +433,117 @@ def test_the_confidence_attained_by_a_list() -> None:
                 again = dataclasses.replace(again, data=state.data, pool=state.pool, guess=state.guess)
                 again = again.plus(problem, other, [Measurements.empty(4)])
                 assert sage.answer(problem, other, again) == found
+
+
+# Low values are wanted: the same search with everything upside down.
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        pw.BestItem(0.2, 0.4, minimise=True),
+        pw.TopM(2, minimise=True),
+        pw.Above(0.1, minimise=True),
+        pw.BetterThan("0", minimise=True),
+    ],
+)
+def test_goals_that_minimise_keep_the_contract(goal: pw.Goal) -> None:
+    check_goal(goal)
+
+
+class Stuck(pw.Above):
+    def turned(self) -> pw.Above:
+        return dataclasses.replace(self, minimise=not self.minimise)  # and the limit stays
+
+
+def test_a_limit_that_is_not_turned_is_noticed() -> None:
+    with pytest.raises(AssertionError, match="turned must give the same answer at negated values"):
+        check_goal(Stuck(0.1))
+
+
+LOW = (pw.BestItem(minimise=True), pw.TopM(2, minimise=True), pw.Above(0.5, minimise=True))
+LOW += (pw.BetterThan("B", minimise=True),)  # type: ignore[assignment]
+
+
+def _pairs_of_searches() -> list[Any]:
+    able = [kind() for name, kind in pw.ALGORITHMS.items() if name not in ("alba", "batched", "xy-oracle")]
+    able += [pw.ALBA(norm_bound=5.0), pw.Batched(pw.Uniform(), 5)]
+    pairs = [(goal, own) for goal in LOW for own in able if isinstance(goal, own.goals)]
+    return [pytest.param(goal, own, id=f"{goal.name}-{own.name}") for goal, own in pairs]
+
+
+@pytest.mark.parametrize(("goal", "algorithm"), _pairs_of_searches())
+def test_to_minimise_is_to_maximise_negated_outcomes(goal: pw.Goal, algorithm: pw.Algorithm[Any]) -> None:
+    """Round by round the same counts, and the same answer; the items are no probes, which would hide a sign."""
+    problem = pw.Problem(
+        np.eye(3), np.array([[1.0, 0.5, 0.2], [0.1, 1.0, 0.7], [-0.6, 0.4, 1.0]]), sigma=0.3, item_names=[*"ABC"]
+    )
+    theta = np.array([0.9, -0.8, -0.4])
+
+    def search(goal: pw.Goal, sign: float) -> pw.Result:
+        lab = pw.LinearEnvironment(problem, theta, seed=1)
+        return pw.identify(problem, goal, measure=lambda at: sign * lab.measure(at), algorithm=algorithm, seed=1)
+
+    low, high = search(goal, 1.0), search(goal.turned(), -1.0)
+    assert low.status == high.status == "identified"
+    assert low.items == high.items
+    assert [r.counts.tolist() for r in low.history] == [r.counts.tolist() for r in high.history]
+    np.testing.assert_array_equal(low.estimate, -high.estimate)
+    assert goal.right(problem, problem.items @ theta, low.items or ())
+    assert not goal.turned().right(problem, problem.items @ theta, low.items or ())
+
+
+def test_simulations_count_the_lowest_as_right() -> None:
+    low = pw.simulate(FOUR, TRUTH, pw.Sage(), pw.BestItem(minimise=True), runs=3)
+    assert low["item"].tolist() == [3, 3, 3]
+    assert low.mean("correct") == 1.0
+    assert pw.hardness(FOUR, TRUTH, goal=pw.BestItem(minimise=True)).answer == (3,)
+    high = pw.hardness(FOUR, -TRUTH)
+    assert pw.hardness(FOUR, TRUTH, goal=pw.BestItem(minimise=True)).psi == pytest.approx(high.psi)
+
+
+def test_a_campaign_for_the_lowest_item_speaks_of_it(tmp_path: Path) -> None:
+    """Estimates are those of the outcomes, the journal keeps the goal as given, and words say lowest and below."""
+    probes = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 1.0, 1.0]])
+    problem = pw.Problem(probes, np.vstack([np.eye(3), 0.5 * np.eye(3)[:1]]), sigma=0.3, item_names=[*"ABCD"])
+    lab, store = probes @ np.array([5.0, 2.0, 4.0]), Memory()
+    campaign = pw.Campaign.create(store, problem, pw.BestItem(minimise=True), seed=0)
+    rng = np.random.default_rng(0)
+    while len(rows := campaign.ask()):
+        if campaign.status().leader is not None:
+            assert "lowest estimate of those that are left" in campaign.status().items[0].why
+        campaign.tell(rows.filled([lab[int(probe)] + 0.3 * rng.normal() for probe in rows["probe"]]))
+    status = pw.Campaign.open(store).status()
+    assert status == campaign.status()
+    assert campaign.records[0].body["goal"]["settings"] == {"delta": 0.05, "epsilon": 0.0, "minimise": True}
+    assert status.answer == ("B",)
+    assert status.sentence.startswith("B is the lowest item, with confidence 95 %: it is estimated ")
+    assert " below D, the closest rival" in status.sentence
+    first, second = status.items[:2]
+    assert (first.name, second.name) == ("B", "D")
+    assert first.low is not None
+    assert first.estimate is not None
+    assert first.high is not None
+    assert first.low < 2.0 < first.high
+    assert first.low < first.estimate < first.high
+    campaign.report(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert "B is the lowest item, with confidence 95" in page
+    assert "D less B: estimate and interval by round." in page
+    assert "goal best, delta 0.05; epsilon 0.0; minimise;" in page
+
+
+def test_commands_minimise(tmp_path: Path) -> None:
+    (tmp_path / "probes.csv").write_text("id,dose\nA,0\nB,1\nC,2\n")
+    given = ["--probes", str(tmp_path / "probes.csv"), "--sigma", "0.3", "--minimise", "--json"]
+    run = CliRunner().invoke
+    found = run(main, ["identify", *given, "--theta", "1,2"])
+    assert (found.exit_code, json.loads(found.output)["item"]) == (0, "A")
+    found = run(main, ["identify", *given, "--theta", "1,2", "--goal", "above:4"])
+    assert sorted(json.loads(found.output)["items"]) == ["A", "B"]
+    found = run(main, ["simulate", *given, "--theta", "1,2", "--runs", "2"])
+    assert json.loads(found.output)["algorithms"][0]["errors"] == 0
+    found = run(main, ["hardness", *given, "--theta", "1,2", "--goal", "top:2"])
+    assert json.loads(found.output)["answer"] == ["A", "B"]
+    found = run(main, ["new", str(tmp_path / "low.campaign"), *given])
+    assert json.loads(found.output)["minimise"] is True

@@ -33,7 +33,7 @@ HEAVY = (
 # Promised parameters of each public name, those after * by keyword only; more keywords may be added.
 PUBLIC = {
     "Problem": "probes items * sigma cost probe_names item_names",
-    "BestItem": "delta epsilon",
+    "BestItem": "delta epsilon minimise",
     "pairs": "items",
     "star": "items reference gaps",
     "points": "items",

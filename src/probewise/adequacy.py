@@ -362,7 +362,7 @@ class _Risk:
         Σ a_i f_i - f_z + f_z', of variance misfit²·|a - e_z + e_z'|², where e is 0 for items that are no probes.
         """
         fit, items = sums.estimate, problem.items
-        leader = int(np.argmax(items @ fit.theta)) if leader is None else leader
+        leader = int(np.argmax(goal.sign * (items @ fit.theta))) if leader is None else leader
         differences = items[leader] - items
         weight = sums.pooled.count / sums.sigma**2
         whitened, probes = differences @ fit.whitener, problem.probes @ fit.whitener
@@ -373,7 +373,7 @@ class _Risk:
         if twin[leader] >= 0:
             norm2 -= 2.0 * weight[twin[leader]] * (whitened @ probes[twin[leader]])
         change = misfit * np.sqrt(np.maximum(norm2 + 2.0 * own, 0.0))
-        lead = differences @ fit.theta + goal.epsilon
+        lead = goal.sign * (differences @ fit.theta) + goal.epsilon
         known = np.isfinite(fit.variance(differences, np.abs(items[leader]) + np.abs(items)))
         rivals = np.flatnonzero(known & (np.arange(len(items)) != leader))
         if not rivals.size:

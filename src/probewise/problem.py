@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -175,6 +175,11 @@ class Problem:
     def scaled_probes(self) -> Array:
         """(n, d): the probes in units of their noise, so that every measurement has scale 1."""
         return _frozen(self.probes / self.sigma[:, None])
+
+    @cached_property
+    def turned(self) -> Problem:
+        """The same problem with negated items: what was the lowest is the highest."""
+        return replace(self, items=-self.items)
 
     @cached_property
     def coordinates(self) -> Coordinates:

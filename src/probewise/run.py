@@ -106,6 +106,7 @@ def loop(
 ) -> Result:
     """Ask, observe and tell until the algorithm answers; round t draws from ``stream(t)``; ``keep`` the history."""
     check(problem, goal, algorithm)
+    problem, goal = goal.upward(problem)
     state = algorithm.init(problem, goal)
     data = Measurements.empty(problem.n_probes)
     history: list[Round] = []

@@ -350,7 +350,7 @@ class Campaign:
 
     def _stand(self) -> Stand:
         trail, charter = self._replayed(self._ledger), self._ledger.charter
-        standing = charter.algorithm.standing(charter.problem, trail.goal, trail.state)
+        standing = charter.algorithm.standing(*trail.search, trail.state)
         return Stand(self._ledger.declared, frozenset(standing.remaining.tolist()), standing.exact)
 
     def _changed(self, propose: Callable[[Ledger], Proposal]) -> tuple[bool, list[str]]:

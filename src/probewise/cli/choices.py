@@ -80,8 +80,12 @@ epsilon_option = click.option(
     type=NUMBER,
     default=0.0,
     show_default=True,
-    help="Accept an item that is at most this far below the best.",
+    help="Accept an item that is at most this far from the best.",
 )
+minimise_option = click.option(
+    "--minimise", "--minimize", "minimise", is_flag=True,
+    help="Low values are wanted: the lowest item, the lowest three, the items below a limit or lower than a control.",
+)  # fmt: skip
 algorithm_option = click.option(
     "--algorithm",
     default="sage",
@@ -97,3 +101,10 @@ goal_option = click.option(
     metavar="NAME[:VALUE]",
     help="The question to answer; `probewise list` shows them all.",
 )
+
+
+def asked_goal(question: str, delta: float, epsilon: float, minimise: bool) -> pw.Goal:
+    """The goal that the options name; what is not asked for is left to the goal, which may not have it."""
+    from probewise.goals import goal_from
+
+    return goal_from(question, delta=delta, epsilon=epsilon, minimise=minimise or None)

@@ -1,21 +1,29 @@
-"""How hard each comparison with the best item is under a given design."""
+"""How hard each claim of the right answer is under a given design."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 import probewise as pw
 from probewise.coordinates import Array, coordinates
 
+if TYPE_CHECKING:
+    from probewise.design.criterion import Vectors
 
-def needs(problem: pw.Problem, hardness: pw.Hardness, weights: Array) -> Array:
-    """(m,): (cost·w) ‖z_* - z‖²_{A(w)⁻¹} / Δ(z)² for every item z, 0 for the best; at the optimum ψ* is the largest."""
+
+def needs(problem: pw.Problem, hardness: pw.Hardness, weights: Array, claims: Vectors | None = None) -> Array:
+    """(m,): (cost·w) ‖z_* - z‖²_{A(w)⁻¹} / Δ(z)² for every item z, 0 for the best; at the optimum ψ* is the largest.
+
+    With ``claims``, the hardest of those that keep an item in its place.
+    """
     support = np.flatnonzero(weights)
     # in these coordinates A(w) is the number of support points times the identity
     measured = coordinates(problem.scaled_probes[support] * np.sqrt(weights[support, None]))
-    rows = pw.star(problem.items, hardness.best, hardness.gaps)
+    rows = pw.star(problem.items, hardness.best, hardness.gaps) if claims is None else claims
     squares = np.sum((rows.vectors @ measured.transform) ** 2, axis=1) / support.size
     inside = measured.is_inside(rows.vectors, rows.magnitudes)
     out = np.zeros(problem.n_items)
-    out[rows.names] = np.where(inside, float(problem.cost @ weights) * squares, np.inf)
+    np.maximum.at(out, rows.names, np.where(inside, float(problem.cost @ weights) * squares, np.inf))
     return out

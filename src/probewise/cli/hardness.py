@@ -10,7 +10,7 @@ import numpy as np
 import probewise as pw
 from probewise.cells import number
 from probewise.cli import output
-from probewise.cli.choices import delta_option
+from probewise.cli.choices import asked_goal, delta_option, goal_option, minimise_option
 from probewise.cli.comparisons import needs
 from probewise.cli.design import COLUMNS, INEXACT, print_weights, weights_table
 from probewise.cli.inputs import NUMBER, Source, json_option, out_option, source_options
@@ -27,6 +27,8 @@ from probewise.tables import duplicated, named
     "--theta", required=True, metavar="FILE|LIST", help="The assumed truth: a table, or numbers such as 1,0,0.5."
 )
 @delta_option
+@goal_option
+@minimise_option
 @click.option(
     "--tol",
     type=NUMBER,
@@ -38,7 +40,15 @@ from probewise.tables import duplicated, named
 @json_option
 @click.pass_context
 def command(
-    context: click.Context, source: Source, theta: str, delta: float, tol: float, out: Path | None, as_json: bool
+    context: click.Context,
+    source: Source,
+    theta: str,
+    delta: float,
+    question: str,
+    minimise: bool,
+    tol: float,
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     """How many measurements any method needs.
 
@@ -54,18 +64,20 @@ def command(
 
     Exit code 1: ψ* was not found to within --tol.
     """
-    problem = source.problem()
+    problem, goal = source.problem(), asked_goal(question, delta, 0.0, minimise)
     with output.working("Solving for the oracle design", quiet=as_json):
-        found = pw.hardness(problem, assumed(theta, problem, pw.BestItem()), tol=tol)
+        truth = assumed(theta, problem, goal)
+        found = pw.hardness(problem, truth, goal=goal, tol=tol)
     bounds = (found.lower_bound(delta), found.kl_lower_bound(delta), found.paper_lower_bound(delta))
     rows = weights_table(problem, found.design.weights)
     output.write_csv(out, COLUMNS, rows)
-    comparisons = _comparisons(problem, found)
-    best = problem.item_names[found.best]
+    comparisons = _comparisons(problem, found, goal, truth)
+    names = [problem.item_names[item] for item in found.answer]
     if as_json:
         output.print_json(
             {
-                "best": best,
+                "best": names[0] if names else None,
+                "answer": names,
                 "psi": found.psi,
                 "psi_lower": found.psi_lower,
                 "gap": found.design.gap,
@@ -85,7 +97,7 @@ def command(
     else:
         costly = source.cost_column is not None
         print_roles(problem)
-        _report(best, found, comparisons, bounds, delta, costly=costly)
+        _report(names, goal, found, comparisons, bounds, costly=costly)
         output.title("Where an oracle that knows theta would measure")
         print_weights(rows, costly=costly)
         output.written(out)
@@ -144,25 +156,28 @@ def read_theta(text: str, features: tuple[str, ...]) -> Array:
     return np.array([given[name] for name in features])
 
 
-def _comparisons(problem: pw.Problem, found: pw.Hardness) -> list[tuple[str, float, float]]:
-    """Name, gap and need under the oracle design of every item but the best, smallest gap first."""
-    need = needs(problem, found, found.design.weights)
-    order = [i for i in np.argsort(found.gaps, kind="stable") if i != found.best]
+def _comparisons(
+    problem: pw.Problem, found: pw.Hardness, goal: pw.Goal, theta: Array
+) -> list[tuple[str, float, float]]:
+    """Name, gap and need under the oracle design of every item that could change the answer, smallest gap first."""
+    need = needs(problem, found, found.design.weights, goal.directions_at(problem, theta))
+    order = [i for i in np.argsort(found.gaps, kind="stable") if found.gaps[i] > 0]
     return [(problem.item_names[i], float(found.gaps[i]), float(need[i])) for i in order]
 
 
 def _report(
-    best: str,
+    names: list[str],
+    goal: pw.Goal,
     found: pw.Hardness,
     comparisons: list[tuple[str, float, float]],
     bounds: tuple[float, float, float],
-    delta: float,
     *,
     costly: bool,
 ) -> None:
-    output.title(f"The best item under theta is '{best}'")
+    delta, gap_to = goal.delta, f"gap to '{names[0]}'" if goal.ranks else "gap"
+    output.title(f"Under theta, {goal.claim([repr(name) for name in names])}")
     cells = [(name, output.number(gap), output.number(need)) for name, gap, need in comparisons]
-    output.table(("item", f"gap to '{best}'", "variance / gap²"), cells, bars=[need for *_, need in comparisons])
+    output.table(("item", gap_to, "variance / gap²"), cells, bars=[need for *_, need in comparisons])
     least = f"proved at least {output.number(found.psi_lower)}"
     output.facts(
         [

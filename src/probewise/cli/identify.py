@@ -13,7 +13,16 @@ from numpy.typing import NDArray
 
 import probewise as pw
 from probewise.cli import output
-from probewise.cli.choices import algorithm_option, build, delta_option, epsilon_option, goal_option, seed_option
+from probewise.cli.choices import (
+    algorithm_option,
+    asked_goal,
+    build,
+    delta_option,
+    epsilon_option,
+    goal_option,
+    minimise_option,
+    seed_option,
+)
 from probewise.cli.hardness import assumed
 from probewise.cli.inputs import WHOLE, Source, json_option, source_options
 from probewise.cli.roles import print_roles, roles
@@ -40,6 +49,7 @@ Measure = Callable[[NDArray[np.int64]], Array]
 @delta_option
 @epsilon_option
 @goal_option
+@minimise_option
 @seed_option
 @json_option
 @click.pass_context
@@ -53,6 +63,7 @@ def command(
     delta: float,
     epsilon: float,
     question: str,
+    minimise: bool,
     seed: int,
     as_json: bool,
 ) -> None:
@@ -69,9 +80,7 @@ def command(
     """
     if (measure is None) == (theta is None):
         raise click.UsageError("give either --measure COMMAND or --theta, which simulates one")
-    from probewise.goals import goal_from
-
-    problem, goal = source.problem(), goal_from(question, delta=delta, epsilon=epsilon)
+    problem, goal = source.problem(), asked_goal(question, delta, epsilon, minimise)
     truth = None if theta is None else assumed(theta, problem, goal)
     laboratory: Measure
     if measure is not None:

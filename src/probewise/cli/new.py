@@ -13,7 +13,15 @@ import click
 import probewise as pw
 from probewise.cli import output
 from probewise.cli.campaigns import author_option, path_argument
-from probewise.cli.choices import algorithm_option, build, delta_option, epsilon_option, goal_option
+from probewise.cli.choices import (
+    algorithm_option,
+    asked_goal,
+    build,
+    delta_option,
+    epsilon_option,
+    goal_option,
+    minimise_option,
+)
 from probewise.cli.inputs import INTEGER, NUMBER, SEED, Source, json_option, tables_options
 from probewise.cli.roles import print_roles, roles
 from probewise.numerals import plural
@@ -36,6 +44,7 @@ _UNSAID = (
 @delta_option
 @epsilon_option
 @goal_option
+@minimise_option
 @click.option(
     "--max-batch", type=INTEGER, metavar="N", help="Largest number of measurements in a batch, such as 96 on a plate."
 )
@@ -76,6 +85,7 @@ def command(
     delta: float,
     epsilon: float,
     question: str,
+    minimise: bool,
     max_batch: int | None,
     min_batch: int | None,
     max_replicates: int | None,
@@ -101,13 +111,12 @@ def command(
     from probewise.campaign import Memory
     from probewise.campaign.findings.prospect import prospects, remarks
     from probewise.campaign.state.charter import check_share
-    from probewise.goals import goal_from
     from probewise.run import check
 
     store = _free(path)
     check_share(amendments)
     limits = {"max_batch": max_batch, "min_batch": min_batch, "max_replicates": max_replicates}
-    chosen, goal = _algorithm(algorithm, limits), goal_from(question, delta=delta, epsilon=epsilon)
+    chosen, goal = _algorithm(algorithm, limits), asked_goal(question, delta, epsilon, minimise)
     problem = source.problem()
     check(problem, goal, chosen)
     _check_gaps(gaps, goal)
@@ -164,6 +173,7 @@ def _json(campaign: Campaign, expected: dict[float, pw.Forecast], odd: list[str]
         "delta": campaign.goal.delta,
         "epsilon": campaign.goal.epsilon,
         "goal": campaign.goal.name,
+        "minimise": campaign.goal.minimise,
         "outcome": problem.outcome.name,
         "sigma_known": problem.outcome.known,
         "algorithm": campaign.algorithm.name,

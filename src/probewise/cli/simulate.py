@@ -12,11 +12,13 @@ import probewise as pw
 from probewise.cli import output
 from probewise.cli.choices import (
     ALGORITHM,
+    asked_goal,
     bars,
     build,
     delta_option,
     epsilon_option,
     goal_option,
+    minimise_option,
     seed_option,
     workers_option,
 )
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 @delta_option
 @epsilon_option
 @goal_option
+@minimise_option
 @seed_option
 @workers_option
 @click.option(
@@ -62,6 +65,7 @@ def command(
     delta: float,
     epsilon: float,
     question: str,
+    minimise: bool,
     seed: int,
     workers: int,
     out: Path | None,
@@ -78,12 +82,11 @@ def command(
       probewise simulate --probes probes.csv --items items.csv --theta 1,0.2,0 --algorithm sage --algorithm rage
     """
     from probewise import figures
-    from probewise.goals import goal_from
     from probewise.simulation.journal import file_stem
 
     if plot is not None:
         figures.check(plot)
-    problem, goal = source.problem(), goal_from(question, delta=delta, epsilon=epsilon)
+    problem, goal = source.problem(), asked_goal(question, delta, epsilon, minimise)
     truth = assumed(theta, problem, goal)
     means = problem.probes @ truth
     if noise == "bernoulli" and not ((means >= 0) & (means <= 1)).all():

@@ -1,9 +1,9 @@
-"""Above: which items have a value above a limit?"""
+"""Above: which items have a value above a limit, or below it?"""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -26,11 +26,12 @@ class Above(Goal):
     """Largest probability of a wrong list, strictly between 0 and 1."""
     epsilon: float = 0.0
     """An item within epsilon of the limit may be listed or not."""
+    minimise: bool = False
+    """Whether the items below the limit are wanted."""
 
     name: ClassVar[str] = "above"
     summary: ClassVar[str] = "All items whose value is above a limit, perhaps none."
     argument: ClassVar[str | None] = "value"
-    found: ClassVar[str] = "above"
 
     def __post_init__(self) -> None:
         check_risk(self)
@@ -40,8 +41,17 @@ class Above(Goal):
 
     @property
     def predicate(self) -> str:
-        """Above the limit."""
-        return f"above {self.value:.4g}"
+        """Above the limit, or below it."""
+        return f"{self.found} {self.value:.4g}"
+
+    @property
+    def found(self) -> str:
+        """On the side that is wanted."""
+        return "below" if self.minimise else "above"
+
+    def turned(self) -> Above:
+        """The limit is negated too."""
+        return replace(self, value=-self.value, minimise=not self.minimise)
 
     def check(self, problem: Problem) -> None:
         """Each item by itself can be known."""
@@ -49,20 +59,21 @@ class Above(Goal):
 
     def answer(self, problem: Problem, values: Array) -> Answer:
         """Those above, the largest first."""
-        return tuple(int(item) for item in np.argsort(-values, kind="stable") if values[item] > self.value)
+        own, limit = self.sign * values, self.sign * self.value
+        return tuple(int(item) for item in np.argsort(-own, kind="stable") if own[item] > limit)
 
     def right(self, problem: Problem, values: Array, answer: Answer) -> bool:
         """None listed is more than epsilon below, none left out more than epsilon above."""
-        inside = np.isin(np.arange(values.size), answer)
-        margins = np.where(inside, values - self.value, self.value - values)
+        own, inside = self.sign * (values - self.value), np.isin(np.arange(values.size), answer)
+        margins = np.where(inside, own, -own)
         return bool((margins + self.epsilon >= 0).all())
 
     def claims(self, problem: Problem, answer: Answer) -> Claims:
         """Those listed are above, the others below."""
-        inside = np.isin(np.arange(problem.n_items), answer)
-        zero = np.zeros_like(problem.items)
-        above, below = np.where(inside[:, None], problem.items, zero), np.where(inside[:, None], zero, problem.items)
-        return Claims(above, below, np.where(inside, -self.value, self.value), np.arange(problem.n_items))
+        items, limit = self.upward(problem)[0].items, self.sign * self.value
+        inside, zero = np.isin(np.arange(problem.n_items), answer), np.zeros_like(items)
+        above, below = np.where(inside[:, None], items, zero), np.where(inside[:, None], zero, items)
+        return Claims(above, below, np.where(inside, -limit, limit), np.arange(problem.n_items))
 
     def rivals(self, problem: Problem) -> int:
         """A wrong list has an item on its wrong side."""

@@ -72,14 +72,19 @@ class Goal(abc.ABC):
     """The question in one sentence."""
     argument: ClassVar[str | None] = None
     """The field that stands behind the name on the command line, as 3 in top:3."""
-    found: ClassVar[str] = "found"
-    """What an item of the answer is called in tables, in one word."""
     ranks: ClassVar[bool] = False
     """Whether the answer is the first of a ranking, so that its lead over the next one is what decides."""
     delta: float
     """Largest probability of a wrong answer, strictly between 0 and 1."""
     epsilon: float
-    """How far below its place an item may be and still count as right."""
+    """How far behind its place an item may be and still count as right."""
+    minimise: bool = False
+    """Whether low values are wanted; a goal that can do so has a setting of that name."""
+
+    @property
+    def found(self) -> str:
+        """What an item of the answer is called in tables, in one word."""
+        return "found"
 
     @property
     @abc.abstractmethod
@@ -119,7 +124,7 @@ class Goal(abc.ABC):
     def directions(self, problem: Problem) -> Directions:
         """Whatever may have to be known, as long as nothing is known of θ."""
 
-    def directions_at(self, problem: Problem, theta: Array) -> Directions:
+    def directions_at(self, problem: Problem, theta: Array) -> Vectors:
         """What must be known if θ is the truth: each direction over its distance from changing the answer."""
         answer, margins = self.settled(problem, theta)
         claims = self.claims(problem, answer)
@@ -139,6 +144,22 @@ class Goal(abc.ABC):
                 "of these items, or allow for a tolerance."
             )
         return answer, margins
+
+    @property
+    def sign(self) -> float:
+        """What values are multiplied with, so that more is better."""
+        return -1.0 if self.minimise else 1.0
+
+    def turned(self) -> Goal:
+        """The same question if all values are negated."""
+        return replace(self, minimise=not self.minimise)  # type: ignore[type-var]
+
+    def upward(self, problem: Problem) -> tuple[Problem, Goal]:
+        """Problem and question in the form that algorithms are given, in which more is always better.
+
+        To minimise z'θ is to maximise (-z)'θ: items are negated, and neither probes nor outcomes nor θ change.
+        """
+        return (problem.turned, self.turned()) if self.minimise else (problem, self)
 
     def at(self, delta: float) -> Goal:
         """The same question with another δ."""

@@ -1,4 +1,4 @@
-"""BestItem: which item has the largest value?"""
+"""BestItem: which item has the largest value, or the smallest?"""
 
 from __future__ import annotations
 
@@ -24,10 +24,11 @@ class BestItem(Goal):
     """Largest probability of a wrong answer, strictly between 0 and 1."""
     epsilon: float = 0.0
     """An item within epsilon of the best also counts as right."""
+    minimise: bool = False
+    """Whether the item with the smallest value is wanted."""
 
     name: ClassVar[str] = "best"
     summary: ClassVar[str] = "The item with the largest value."
-    found: ClassVar[str] = "best"
     ranks: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -35,13 +36,18 @@ class BestItem(Goal):
 
     @property
     def predicate(self) -> str:
-        """The best."""
-        return "the best"
+        """The best, or the lowest."""
+        return "the lowest" if self.minimise else "the best"
+
+    @property
+    def found(self) -> str:
+        """The best in either case."""
+        return "best"
 
     @property
     def question(self) -> str:
         """For one item."""
-        return "Which item is the best?"
+        return f"Which item is {self.predicate}?"
 
     def check(self, problem: Problem) -> None:
         """All items can be compared with each other."""
@@ -49,17 +55,18 @@ class BestItem(Goal):
 
     def answer(self, problem: Problem, values: Array) -> Answer:
         """The item with the largest value; the first of several."""
-        return (int(np.argmax(values)),)
+        return (int(np.argmax(self.sign * values)),)
 
     def right(self, problem: Problem, values: Array, answer: Answer) -> bool:
         """One item, within epsilon of the largest."""
-        return len(answer) == 1 and bool(values.max() - values[answer[0]] <= self.epsilon)
+        own = self.sign * values
+        return len(answer) == 1 and bool(own.max() - own[answer[0]] <= self.epsilon)
 
     def claims(self, problem: Problem, answer: Answer) -> Claims:
         """The claims that the item is ahead of every other one."""
-        others = np.delete(np.arange(problem.n_items), answer[0])
-        own = np.broadcast_to(problem.items[answer[0]], (others.size, problem.dimension))
-        return Claims(own, problem.items[others], np.zeros(others.size), others)
+        items, others = self.upward(problem)[0].items, np.delete(np.arange(problem.n_items), answer[0])
+        own = np.broadcast_to(items[answer[0]], (others.size, problem.dimension))
+        return Claims(own, items[others], np.zeros(others.size), others)
 
     def rivals(self, problem: Problem) -> int:
         """Every other item would have to be ahead of the best one."""
@@ -71,5 +78,5 @@ class BestItem(Goal):
 
     def claim(self, names: Sequence[str], *, exact: bool = True) -> str:
         """The best item, or one that is close enough."""
-        what = "the best item" if exact else f"within {self.epsilon:.4g} of the best"
+        what = f"{self.predicate} item" if exact else f"within {self.epsilon:.4g} of {self.predicate}"
         return f"{listed(names) or 'No item'} {'is' if len(names) <= 1 else 'are'} {what}"

@@ -26,11 +26,12 @@ class BetterThan(Goal):
     """Largest probability of a wrong list, strictly between 0 and 1."""
     epsilon: float = 0.0
     """An item within epsilon of the control may be listed or not."""
+    minimise: bool = False
+    """Whether the items with smaller values than the control are wanted."""
 
     name: ClassVar[str] = "better-than"
     summary: ClassVar[str] = "All items that are better than a control, perhaps none."
     argument: ClassVar[str | None] = "control"
-    found: ClassVar[str] = "better"
 
     def __post_init__(self) -> None:
         check_risk(self)
@@ -39,8 +40,13 @@ class BetterThan(Goal):
 
     @property
     def predicate(self) -> str:
-        """Better than the control."""
-        return f"better than {self.control}"
+        """Better than the control, or lower."""
+        return f"{self.found} than {self.control}"
+
+    @property
+    def found(self) -> str:
+        """Better, or lower."""
+        return "lower" if self.minimise else "better"
 
     def check(self, problem: Problem) -> None:
         """The control is an item, there is another one, and they can be compared."""
@@ -51,21 +57,21 @@ class BetterThan(Goal):
 
     def answer(self, problem: Problem, values: Array) -> Answer:
         """Those above the control, the largest first."""
-        limit = values[self._place(problem)]
-        return tuple(int(item) for item in np.argsort(-values, kind="stable") if values[item] > limit)
+        own, control = self.sign * values, self._place(problem)
+        return tuple(int(item) for item in np.argsort(-own, kind="stable") if own[item] > own[control])
 
     def right(self, problem: Problem, values: Array, answer: Answer) -> bool:
         """None listed is more than epsilon behind the control, none left out more than epsilon ahead of it."""
-        control = self._place(problem)
-        inside = np.isin(np.arange(values.size), answer)
-        margins = np.where(inside, values - values[control], values[control] - values)
+        control, inside = self._place(problem), np.isin(np.arange(values.size), answer)
+        ahead = self.sign * (values - values[control])
+        margins = np.where(inside, ahead, -ahead)
         return control not in answer and bool((margins + self.epsilon >= 0).all())
 
     def claims(self, problem: Problem, answer: Answer) -> Claims:
         """Those listed are ahead of the control, the others behind it."""
-        control = self._place(problem)
+        items, control = self.upward(problem)[0].items, self._place(problem)
         others = np.delete(np.arange(problem.n_items), control)
-        own, rest = np.broadcast_to(problem.items[control], (others.size, problem.dimension)), problem.items[others]
+        own, rest = np.broadcast_to(items[control], (others.size, problem.dimension)), items[others]
         inside = np.isin(others, answer)[:, None]
         return Claims(np.where(inside, rest, own), np.where(inside, own, rest), np.zeros(others.size), others)
 

@@ -27,11 +27,12 @@ class TopM(Goal):
     """Largest probability of a wrong answer, strictly between 0 and 1."""
     epsilon: float = 0.0
     """No item left out may be ahead of one that is listed by more than epsilon."""
+    minimise: bool = False
+    """Whether the m items with the smallest values are wanted."""
 
     name: ClassVar[str] = "top"
     summary: ClassVar[str] = "The m items with the largest values, in any order."
     argument: ClassVar[str | None] = "m"
-    found: ClassVar[str] = "top"
 
     def __post_init__(self) -> None:
         check_risk(self)
@@ -40,13 +41,18 @@ class TopM(Goal):
 
     @property
     def predicate(self) -> str:
-        """Among the top m."""
-        return f"among the top {self.m}"
+        """Among the top m, or the lowest m."""
+        return f"among the {self.found} {self.m}"
+
+    @property
+    def found(self) -> str:
+        """At the top, or the lowest."""
+        return "lowest" if self.minimise else "top"
 
     @property
     def question(self) -> str:
         """For m of them."""
-        return f"Which {self.m} items are the best?"
+        return f"Which {self.m} items are the {'lowest' if self.minimise else 'best'}?"
 
     def check(self, problem: Problem) -> None:
         """There are more than m items, and they can be compared with each other."""
@@ -56,20 +62,21 @@ class TopM(Goal):
 
     def answer(self, problem: Problem, values: Array) -> Answer:
         """The m largest, the largest first."""
-        return tuple(int(item) for item in np.argsort(-values, kind="stable")[: self.m])
+        return tuple(int(item) for item in np.argsort(-self.sign * values, kind="stable")[: self.m])
 
     def right(self, problem: Problem, values: Array, answer: Answer) -> bool:
         """m items, none of them more than epsilon behind one that is left out."""
         inside = np.isin(np.arange(values.size), answer)
         if len(answer) != self.m or inside.sum() != self.m:
             return False
-        return bool(values[inside].min() + self.epsilon >= values[~inside].max(initial=-np.inf))
+        own = self.sign * values
+        return bool(own[inside].min() + self.epsilon >= own[~inside].max(initial=-np.inf))
 
     def claims(self, problem: Problem, answer: Answer) -> Claims:
         """Each of them is ahead of every item that is left out."""
-        others = np.delete(np.arange(problem.n_items), answer)
-        above = np.repeat(problem.items[list(answer)], others.size, axis=0)
-        below = np.tile(problem.items[others], (len(answer), 1))
+        items, others = self.upward(problem)[0].items, np.delete(np.arange(problem.n_items), answer)
+        above = np.repeat(items[list(answer)], others.size, axis=0)
+        below = np.tile(items[others], (len(answer), 1))
         return Claims(above, below, np.zeros(len(above)), np.tile(others, len(answer)))
 
     def rivals(self, problem: Problem) -> int:
@@ -83,4 +90,4 @@ class TopM(Goal):
     def claim(self, names: Sequence[str], *, exact: bool = True) -> str:
         """The top m, or as good."""
         close = "" if exact else f", or no more than {self.epsilon:.4g} behind"
-        return f"{listed(names) or 'No item'} {'is' if len(names) <= 1 else 'are'} the top {self.m}{close}"
+        return f"{listed(names) or 'No item'} {'is' if len(names) <= 1 else 'are'} the {self.found} {self.m}{close}"

@@ -6,6 +6,7 @@ Both take the same random numbers, one for each measurement in the order of meas
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -64,7 +65,8 @@ def run(
     if find_spec("numba") is None:
         raise MissingExtra("the compiled LinGapE needs numba, which is not installed; install probewise[fast].")
     check(environment.problem, goal, algorithm)
-    problem, state, rounds = environment.problem, algorithm.init(environment.problem, goal), 0
+    problem, goal = goal.upward(environment.problem)
+    environment, state, rounds = replace(environment, problem=problem), algorithm.init(problem, goal), 0
     data = Measurements.empty(problem.n_probes)
     limit = math.inf if budget is None else budget
     if algorithm.answer(problem, goal, state) is None and algorithm.initial != "none":

@@ -34,6 +34,7 @@ def check_goal(goal: Goal) -> None:
         draws = [theta, *_drawn(problem)]
         for truth in draws:
             _knows_what_is_right(goal, problem, truth, draws)
+        _can_be_turned(goal, problem, draws)
         _counts_its_rivals(goal, problem, theta, draws)
         _knows_what_matters(goal, problem, draws)
     _is_answered(goal)
@@ -89,6 +90,22 @@ def _knows_what_is_right(goal: Goal, problem: Problem, theta: Array, draws: list
             holds == right,
             f"at the values {values} the claims of {answer} are {'true' if holds else 'false'}, but right says {right}",
         )
+
+
+def _can_be_turned(goal: Goal, problem: Problem, draws: list[Array]) -> None:
+    """A goal that can minimise asks the same in the upward form that algorithms are given."""
+    if "minimise" not in {own.name for own in dataclasses.fields(goal)}:  # type: ignore[arg-type]
+        expect(not goal.minimise, "a goal that minimises must have that as a setting")
+        return
+    expect(digest(goal.turned().turned()) == digest(goal), "a goal that is turned twice must be the same")
+    expect(goal.turned().minimise != goal.minimise, "turned must change minimise")
+    for theta in draws:
+        values = problem.items @ theta
+        answer, other = goal.answer(problem, values), goal.turned().answer(problem, -values)
+        expect(answer == other, f"turned must give the same answer at negated values, got {answer} and {other}")
+        margins = goal.claims(problem, answer).margins(theta)
+        turned = goal.turned().claims(problem.turned, answer).margins(theta)
+        expect(bool(np.allclose(margins, turned)), f"turned must make the same claims, got {margins} and {turned}")
 
 
 def _counts_its_rivals(goal: Goal, problem: Problem, theta: Array, draws: list[Array]) -> None:

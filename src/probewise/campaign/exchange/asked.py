@@ -19,7 +19,8 @@ def asked(ledger: Ledger, trail: Trail, due: str | None, most: int) -> tuple[str
     whole, came = None if trail.open is None else trail.open.first.whole, trail.came.count
     body: dict[str, Any] = {"round": number, "begins": whole is None, "due": due}
     if whole is None:
-        whole = charter.algorithm.ask(ledger.problem, trail.goal, trail.state, charter.stream(number))
+        problem, goal = trail.goal.upward(ledger.problem)
+        whole = charter.algorithm.ask(problem, goal, trail.state, charter.stream(number))
         if limits.split:
             body["whole"] = {"probes": np.flatnonzero(whole).tolist(), "counts": whole[whole > 0].tolist()}
     counts = limits.batch(came + ledger.wanted(whole, came), came)

@@ -36,7 +36,7 @@ def appraised(ledger: Ledger, trail: Trail) -> Appraisal:
     charter = trail.charter
     problem, goal, algorithm = charter.problem, trail.goal, charter.algorithm
     batches = tuple(sheet.measurements(problem.n_probes) for sheet in trail.sheets)
-    standings = tuple(algorithm.standing(problem, goal, state) for state in trail.states)
+    standings = tuple(algorithm.standing(*trail.search, state) for state in trail.states)
     rounds = Finished(Pooled(tuple(fit for step in trail.steps for fit in step.fits)), trail.finished)
     found = numbers(
         problem,
@@ -48,7 +48,7 @@ def appraised(ledger: Ledger, trail: Trail) -> Appraisal:
         labels=[sheet.number for sheet in trail.sheets],
         rounds=rounds,
     )
-    now = standings[-1] if standings else algorithm.standing(problem, goal, trail.state)
+    now = standings[-1] if standings else algorithm.standing(*trail.search, trail.state)
     return Appraisal(batches, standings, now, rounds, found, scrutinised(ledger, found.leader))
 
 

@@ -119,7 +119,7 @@ def numbers(
     ``risk`` is what the confidence leaves, by default δ; ``labels`` are the numbers of the batches, by default 1, 2, …;
     without ``rounds``, each batch is one.
     """
-    delta = problem.outcome.left(goal.delta)
+    delta, upward = problem.outcome.left(goal.delta), goal.upward(problem)[0]
     rounds = Finished.each(problem, batches, problem.sigma) if rounds is None else rounds
     pool = rounds.pool
     noise = problem.outcome.bound(pool.pure_error, goal.delta)
@@ -128,19 +128,17 @@ def numbers(
     estimate = np.where(np.isfinite(data.variance(problem.items)), problem.items @ data.theta, np.nan)
     level = level.or_else(estimate)
     guess = answer if answer is not None else standings[-1].guess if standings else ()
-    leader = guess[0] if guess else _leader(problem, standings, data.theta)
+    leader = guess[0] if guess else _leader(upward, standings, data.theta)
     if answer is None and not guess and leader is not None:
         guess = (leader,)
     if leader is None:
         gaps = _Spans.unknown(problem.n_items)
     else:
         gaps = (
-            _gaps(problem, delta, pool, leader)
-            .times(noise)
-            .or_else((problem.items[leader] - problem.items) @ data.theta)
+            _gaps(upward, delta, pool, leader).times(noise).or_else((upward.items[leader] - upward.items) @ data.theta)
         )
     labels = range(1, len(batches) + 1) if labels is None else labels
-    fates = _fates(problem, rounds, standings, labels, leader, problem.outcome.guess(pool.pure_error))
+    fates = _fates(upward, rounds, standings, labels, leader, problem.outcome.guess(pool.pure_error))
     places = _Places(problem, goal, leader, guess, answer is not None, fates)
     items = []
     for i, name in enumerate(problem.item_names):
@@ -149,7 +147,7 @@ def numbers(
     order = sorted(range(len(items)), key=lambda i: (i != leader, math.isnan(gaps.value[i]), gaps.value[i]))
     rival = _rival(items, order, leader, guess)
     risk = goal.delta if risk is None else risk
-    reason = "" if leader is None else _reason(items, items[leader].name, rival if goal.ranks else None, len(guess))
+    reason = "" if leader is None else _reason(goal, items, items[leader].name, rival, len(guess))
     exact = (not standings or standings[-1].exact) and not any(item.state == "tied" for item in items)
     found = _sentence(problem, goal, items, leader, guess, rival, None if answer is None else risk, exact)
     return Numbers(tuple(items), tuple(order), leader, guess, rival, answer is not None, exact, reason, found)
@@ -158,7 +156,7 @@ def numbers(
 def lead_by_round(problem: Problem, goal: Goal, pool: Pooled, pair: tuple[int, int]) -> tuple[list[float], list[float]]:
     """Estimate and half-width, after each round, of how far one item is ahead of another."""
     delta, law = problem.outcome.left(goal.delta), problem.outcome
-    one, other = problem.items[pair[0]], problem.items[pair[1]]
+    one, other = (goal.upward(problem)[0].items[item] for item in pair)
     rows, sizes = (one - other)[None], (np.abs(one) + np.abs(other))[None]
     sums, first, values, widths = Sums(np.zeros(1), np.zeros(1)), np.zeros(1), [], []
     error = SumOfSquares(0.0, 0)
@@ -247,7 +245,8 @@ class _Places:
         epsilon = f"{self.goal.epsilon:.4g}"
         if i in self.guess:
             if not self.decided:
-                high = "highest estimate" if i == self.leader else "one of the highest estimates"
+                end = "lowest" if self.goal.minimise else "highest"
+                high = f"{end} estimate" if i == self.leader else f"one of the {end} estimates"
                 return "leading", None, None, f"{high} of those that are left"
             if not self.goal.ranks:
                 up_to = f", up to {epsilon}" if self.goal.epsilon > 0 else ""
@@ -331,7 +330,7 @@ def _rival(items: Sequence[ItemNumbers], order: Sequence[int], leader: int | Non
     return next(iter(left or others), None)
 
 
-def _reason(items: Sequence[ItemNumbers], who: str, rival: int | None, front: int) -> str:
+def _reason(goal: Goal, items: Sequence[ItemNumbers], who: str, rival: int | None, front: int) -> str:
     """Why the leader leads, with ``front`` items in the answer."""
     if len(items) == 1:
         return ""
@@ -339,7 +338,8 @@ def _reason(items: Sequence[ItemNumbers], who: str, rival: int | None, front: in
     out = f"{gone:,} of {len(items):,} items are ruled out"
     control = sum(item.state == "control" for item in items)
     out = "all other items are ruled out" if gone == len(items) - front - control else out
-    lead = "" if rival is None else f"{who} is estimated {_lead(items[rival])}, the closest rival; "
+    next_one = None if rival is None or not goal.ranks else items[rival]
+    lead = "" if next_one is None else f"{who} is estimated {_lead(goal, next_one)}, the closest rival; "
     tied = [item.name for item in items if item.state == "tied"]
     more = f" and {len(tied) - 3:,} more" if len(tied) > 3 else ""
     ties = f"; tied within epsilon: {', '.join(tied[:3])}{more}" if tied else ""
@@ -362,16 +362,17 @@ def _sentence(
     if leader is None:
         return f"Nothing has been measured yet; {problem.n_items:,} items are to be compared."
     names = [items[i].name for i in guess]
-    reason = _reason(items, "it", rival if goal.ranks else None, len(guess))
+    reason = _reason(goal, items, "it", rival, len(guess))
     if risk is None:
         return f"{listed(names or [items[leader].name])} lead{'s' * (len(guess) <= 1)}: {reason}"
     return f"{goal.claim(names, exact=exact)}, with confidence {100.0 * (1.0 - risk):.4g} %: {reason}"
 
 
-def _lead(rival: ItemNumbers) -> str:
+def _lead(goal: Goal, rival: ItemNumbers) -> str:
     """How far ahead of a rival or behind it; where that one is ruled out, it is behind whatever its interval says."""
+    ahead = (rival.behind >= 0) != goal.minimise  # the algorithm may weigh rounds otherwise
+    side = "above" if ahead else "below"
     if rival.state == "eliminated" and rival.least < 0 < rival.behind:
         top = "" if math.isinf(rival.most) else f" (at most {three_digits(rival.most)})"
-        return f"{three_digits(rival.behind)} above {rival.name}{top}"
-    side = "above" if rival.behind >= 0 else "below"  # the algorithm may weigh rounds otherwise
+        return f"{three_digits(rival.behind)} {side} {rival.name}{top}"
     return f"{with_width(abs(rival.behind), rival.most - rival.behind)} {side} {rival.name}"

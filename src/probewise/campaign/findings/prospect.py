@@ -34,7 +34,7 @@ def prospects(
         weights, rho = plan(problem, goal.directions(problem), tol=_TOL)
         gaps = gaps or _round_gaps(problem, goal, rho)
         if algorithm.forecasts:
-            return {gap: algorithm.forecast_for_gap(problem, goal, gap) for gap in gaps}
+            return {gap: algorithm.forecast_for_gap(*goal.upward(problem), gap) for gap in gaps}
     # 2·log(1/δ)·ρ/gap² measurements tell two items apart that are a gap apart
     counts = [math.ceil(2.0 * math.log(1.0 / goal.delta) * rho / (gap + goal.epsilon) ** 2) for gap in gaps]
     price = float(problem.cost @ weights)

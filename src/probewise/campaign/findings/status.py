@@ -84,9 +84,9 @@ class Status:
 
 def status(ledger: Ledger, trail: Trail, appraisal: Appraisal) -> Status:
     """Where a campaign stands; writes nothing."""
-    problem, goal, algorithm = trail.charter.problem, trail.goal, trail.charter.algorithm
+    problem, algorithm = trail.charter.problem, trail.charter.algorithm
     standing, found, adequacy = appraisal.standing, appraisal.numbers, appraisal.adequacy
-    forecast = algorithm.forecast(ledger.problem, goal, trail.state) if algorithm.forecasts else None
+    forecast = algorithm.forecast(*trail.goal.upward(ledger.problem), trail.state) if algorithm.forecasts else None
     names, data, waiting = problem.item_names, ledger.measured, ledger.waiting
     sure = ledger.declared is not None and ledger.declared == trail.answer and adequacy.certifies
     answer = tuple(names[item] for item in ledger.declared) if sure and ledger.declared is not None else None
@@ -120,7 +120,7 @@ def _attained(ledger: Ledger, trail: Trail, adequacy: Adequacy) -> float | None:
         return None
     if ledger.amended and not charter.algorithm.takes_any_rounds:
         return None
-    sure = charter.algorithm.confidence(charter.problem, trail.goal, trail.state)
+    sure = charter.algorithm.confidence(*trail.search, trail.state)
     return None if sure is None else charter.attained(ledger.amended, sure)
 
 

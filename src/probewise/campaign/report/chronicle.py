@@ -64,7 +64,8 @@ def _created(body: dict[str, Any]) -> str:
     problem, goal, own = body["problem"], body["goal"], body["algorithm"]["name"]
     counts = (len(problem[part]) for part in ("items", "probes", "feature_names"))
     sizes = "{:,} items, {:,} probes, {:,} features".format(*counts)
-    given = "; ".join(f"{name} {value}" for name, value in goal.get("settings", goal).items())
+    settings = {name: value for name, value in goal.get("settings", goal).items() if value is not False}
+    given = "; ".join(name if value is True else f"{name} {value}" for name, value in settings.items())
     return f"{sizes}; goal {goal.get('name', 'best')}, {given}; {own}, seed {body['seed']}"
 
 

@@ -40,7 +40,8 @@ def evidence(view: View) -> Html:
         rounds = view.appraisal.rounds
         values, widths = lead_by_round(problem, view.trail.goal, rounds.pool, pair)
         ends = [labels[rounds.batch(round_)] for round_ in range(len(values))]
-        text = f"{now.items[pair[0]].name} less {now.items[pair[1]].name}: estimate and interval by round."
+        more, less = reversed(pair) if view.charter.goal.minimise else pair
+        text = f"{now.items[more].name} less {now.items[less].name}: estimate and interval by round."
         panels.append(_panel("Lead over the closest rival", pictures.funnel(ends, values, widths, text), text))
     left = [float(standing.remaining.size) for standing in view.appraisal.standings]
     alt = f"Items that may be {view.charter.goal.predicate}, by round"
@@ -173,7 +174,7 @@ def _anytime(view: View) -> str:
     if view.status.confidence is None or view.declared:
         return ""
     epsilon = view.charter.goal.epsilon
-    wrong = f"an item more than {epsilon:.4g} below the best" if epsilon else "a wrong item"
+    wrong = f"an item worse than the best by more than {epsilon:.4g}" if epsilon else "a wrong item"
     text = (
         "The confidence so far, beside the best guess, is about all that is ever shown: for each α, with probability "
         f"at most α, {wrong} is shown with confidence 1 - α or more at any moment. It may fall when another item "

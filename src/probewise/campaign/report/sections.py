@@ -157,17 +157,19 @@ def _intervals(view: View, order: Sequence[int]) -> Html:
     """The first ones; the last ones would leave them no room."""
     now = view.numbers
     leader = now.items[now.leader or 0].name
-    last = _bar(now.items[order[-1]])
+    sign = view.charter.goal.sign
+    last = _bar(now.items[order[-1]], sign)
     more = f"… {len(order) - TOP:,} more, down to {last.text}" if len(order) > TOP + BOTTOM + 5 else ""
-    bars = [_bar(now.items[i]) for i in (order[:TOP] if more else order)]
+    bars = [_bar(now.items[i], sign) for i in (order[:TOP] if more else order)]
     alt = f"Differences of items to {leader}, with intervals"
     return pictures.intervals(bars, more=more, label=f"estimated difference to {leader}", alt=alt)
 
 
-def _bar(item: ItemNumbers) -> pictures.Bar:
-    front = item.behind == 0.0
-    text = "0" if front else with_width(-item.behind, item.most - item.behind).replace("-", "−")
-    return pictures.Bar(item.name, -item.behind, -item.most, -item.least, item.state, text)
+def _bar(item: ItemNumbers, sign: float) -> pictures.Bar:
+    """An item less the leader: on the left of 0 where more is better, on the right where less is."""
+    front, (low, high) = item.behind == 0.0, sorted((-sign * item.least, -sign * item.most))
+    text = "0" if front else with_width(-sign * item.behind, item.most - item.behind).replace("-", "−")
+    return pictures.Bar(item.name, -sign * item.behind, low, high, item.state, text)
 
 
 def _items(view: View, shown: Sequence[int], levels: bool) -> Html:

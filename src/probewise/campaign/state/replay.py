@@ -92,6 +92,11 @@ class Trail:
         return self.ledger.charter
 
     @property
+    def search(self) -> tuple[Problem, Goal]:
+        """Problem and goal as the algorithm is given them."""
+        return self.goal.upward(self.charter.problem)
+
+    @property
     def state(self) -> Any:
         """The state now."""
         return self.reached[-1]
@@ -99,7 +104,7 @@ class Trail:
     @property
     def answer(self) -> Answer | None:
         """The items that answer the question, or None while undecided."""
-        return self.charter.algorithm.answer(self.charter.problem, self.goal, self.state)
+        return self.charter.algorithm.answer(*self.search, self.state)
 
     @property
     def came(self) -> Measurements:
@@ -139,13 +144,13 @@ def replay(ledger: Ledger, known: Trail | None = None) -> Trail:
     the same rounds at its beginning is taken over.
     """
     charter, goal = ledger.charter, ledger.goal
-    problem, algorithm = charter.problem, charter.algorithm
+    search, algorithm = goal.upward(charter.problem), charter.algorithm
     if known is not None and known.goal != goal:
         known = None
     told: list[Step] = []
-    reached = [algorithm.init(problem, goal) if known is None else known.reached[0]]
+    reached = [algorithm.init(*search) if known is None else known.reached[0]]
     due = list(_steps(ledger))
-    while due and algorithm.answer(problem, goal, reached[-1]) is None:
+    while due and algorithm.answer(*search, reached[-1]) is None:
         step, rest = _divided(due.pop(0), ledger, goal, reached[-1], told)
         if rest is not None:
             due = sorted([rest, *due], key=lambda step: step.first.number)
@@ -162,7 +167,7 @@ def replay(ledger: Ledger, known: Trail | None = None) -> Trail:
             told.append(step)
             # one that takes its own rounds only has no others, and hears of all rows of its round
             rounds = step.rounds if algorithm.takes_any_rounds else (step.came,)
-            reached.append(algorithm.tell_overlapping(step.first.problem, goal, reached[-1], rounds))
+            reached.append(algorithm.tell_overlapping(*goal.upward(step.first.problem), reached[-1], rounds))
     return Trail(ledger, goal, tuple(told), tuple(reached))
 
 
@@ -204,7 +209,8 @@ def _over(step: Step, ledger: Ledger, goal: Goal, state: Any, told: Sequence[Ste
 
 def _first_form(step: Step, ledger: Ledger, goal: Goal, state: Any) -> Counts:
     """(n,): the plan of a round whose record has none; its size, which is all that counts, follows from the state."""
-    return ledger.charter.algorithm.ask(step.first.problem, goal, state, ledger.charter.stream(step.first.number))
+    stream = ledger.charter.stream(step.first.number)
+    return ledger.charter.algorithm.ask(*goal.upward(step.first.problem), state, stream)
 
 
 def _reached(step: Step, size: int, told: Sequence[Step]) -> bool:

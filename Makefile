@@ -11,7 +11,7 @@ BIN := $(VENV)/bin
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-13s%s\n", $$1, $$2}' Makefile
 
-demo: $(VENV)/with-plot  ## solve one problem of the paper, print its certificate, draw its design
+demo: $(VENV)/with-plot  ## from two plain tables to an answer, its report and a picture; then a problem of the paper
 	$(BIN)/probewise demo
 
 # One thread of linear algebra per worker: pytest-xdist already uses every core.

@@ -122,8 +122,8 @@ def test_the_quick_start_of_the_readme_finds_the_winner_in_five_commands(
             out = ok(step.removeprefix("probewise "), out).stdout
     words = re.compile(r"\d[\d.]*")
     assert words.sub("#", " ".join(out.split())) == words.sub("#", " ".join(printed.split()))
-    assert "N2 in DMF is the best item, with confidence 95 %" in " ".join(out.split())
-    assert read("status lab/yield.campaign")["item"] == "N2 in DMF"
+    assert "XPhos, toluene, 100 is the best item, with confidence 95 %" in " ".join(out.split())
+    assert read("status lab/yield.campaign")["item"] == "XPhos, toluene, 100"
 
 
 def test_the_example_is_written_once_and_says_what_to_do_next(folder: Path) -> None:
@@ -131,9 +131,8 @@ def test_the_example_is_written_once_and_says_what_to_do_next(folder: Path) -> N
     assert (folder / "my lab/probes.csv").read_bytes() == example_path("probes.csv").read_bytes()
     line = re.findall(r"^Next: probewise (.+)$", out, flags=re.M)[0]
     line = re.findall(r"^Next: probewise (.+)$", ok(line).stdout, flags=re.M)[0]
-    assert "'L16 in DMF' 2 times" in (err := ok(line.replace("ask.csv", "first.csv")).stderr)
-    assert "Repeats are wanted: they average the noise." in err
-    assert read("example-measure first.csv") == {"filled": 18, "out": "first.csv"}
+    assert "24 of 24 rows of round 1 to measure" in ok(line.replace("ask.csv", "first.csv")).stderr
+    assert read("example-measure first.csv") == {"filled": 24, "out": "first.csv"}
     filled = (folder / "first.csv").read_bytes()
     assert read("example-measure first.csv --out again.csv") == {"filled": 0, "out": "again.csv"}
     assert (folder / "again.csv").read_bytes() == filled

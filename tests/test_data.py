@@ -289,7 +289,7 @@ def test_a_recorded_laboratory_repeats_the_record_with_noise() -> None:
 
 
 def asked(path: Path, rows: list[str]) -> Path:
-    path.write_text("\n".join(["measurement,round,probe,replicate,outcome,donor", *rows, ""]))
+    path.write_text("\n".join(["measurement,round,probe,replicate,outcome,ligand", *rows, ""]))
     return path
 
 
@@ -308,33 +308,33 @@ def test_the_example_is_copied_and_never_overwrites(tmp_path: Path) -> None:
 
 
 def test_outcomes_depend_on_seed_and_id_alone(tmp_path: Path) -> None:
-    rows = ["1-1,1,L01 in THF,1,,2.1", "1-2,1,L01 in THF,2,,2.1", '1-3,1,L02 in DMF,1,55,"a, b"']
+    rows = ['1-1,1,"XPhos, THF, 60",1,,XPhos', '1-2,1,"XPhos, THF, 60",2,,XPhos', '1-3,1,"dppf, DMF, 80",1,55,"a, b"']
     first, second = tmp_path / "first.csv", tmp_path / "second.csv"
     assert data.fill_outcomes(asked(tmp_path / "ask.csv", rows), first, seed=3) == 2
     assert data.fill_outcomes(asked(tmp_path / "ask.csv", rows[::-1]), second, seed=3) == 2
     lines = first.read_text().splitlines()
     assert sorted(lines) == sorted(second.read_text().splitlines())
-    assert lines[0] == "measurement,round,probe,replicate,outcome,donor"
-    assert lines[3] == '1-3,1,L02 in DMF,1,55,"a, b"'  # what is filled in stays, and so do other columns
-    assert lines[1].split(",")[4] != lines[2].split(",")[4]
+    assert lines[0] == "measurement,round,probe,replicate,outcome,ligand"
+    assert lines[3] == '1-3,1,"dppf, DMF, 80",1,55,"a, b"'  # what is filled in stays, and so do other columns
+    assert lines[1].split(",")[6] != lines[2].split(",")[6]
     assert data.fill_outcomes(tmp_path / "ask.csv", tmp_path / "ask.csv", seed=4) == 2  # in place
     assert (tmp_path / "ask.csv").read_text() != second.read_text()
-    with pytest.raises(InvalidTable, match="asks for 'L99 in THF', which the example does not have"):
-        data.fill_outcomes(asked(tmp_path / "ask.csv", ["1-1,1,L99 in THF,1,,2.1"]), first)
+    with pytest.raises(InvalidTable, match="asks for 'QPhos, THF, 60', which the example does not have"):
+        data.fill_outcomes(asked(tmp_path / "ask.csv", ['1-1,1,"QPhos, THF, 60",1,,QPhos']), first)
 
 
 def test_the_example_has_a_winner(tmp_path: Path) -> None:
-    problem = pw.Problem(*(read_table(data.example_path(name)) for name in ("probes.csv", "items.csv")), sigma=SIGMA)
+    problem = pw.Problem.from_tables(*map(data.example_path, ("probes.csv", "items.csv")), sigma=SIGMA)
     calls = iter(range(1000))
 
     def measure(indices: np.ndarray) -> np.ndarray:
         call = next(calls)
-        rows = [f"{call}-{row},{call},{problem.probe_names[i]},1,,0" for row, i in enumerate(indices)]
+        rows = [f'{call}-{row},{call},"{problem.probe_names[i]}",1,,X' for row, i in enumerate(indices)]
         data.fill_outcomes(asked(tmp_path / "ask.csv", rows), tmp_path / "told.csv")
         return read_table(tmp_path / "told.csv").numbers("outcome")
 
     result = pw.identify(problem, measure=measure, seed=0)
-    assert (result.item_name, len(problem.item_names), problem.n_probes) == ("N2 in DMF", 12, 48)
+    assert (result.item_name, len(problem.item_names), problem.n_probes) == ("XPhos, toluene, 100", 24, 48)
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import pytest
 
 import probewise as pw
 from probewise import figures
+from probewise.campaign.findings.appraisal import appraised
 from probewise.cli.comparisons import needs
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -82,6 +83,31 @@ def test_no_text_of_the_demo_lies_on_another_or_is_cut() -> None:
     assert cut == []
     overlaps = [(a, c) for i, (a, b) in enumerate(boxes) for c, d in boxes[:i] if b.overlaps(d)]
     assert overlaps == []
+
+
+def test_a_search_is_drawn_with_the_truth_and_what_was_run(tmp_path: Path) -> None:
+    problem = pw.Problem(np.eye(2), probe_names=["p", "q"], item_names=["good", "bad"])
+    campaign = pw.Campaign.create(tmp_path / "a.jsonl", problem, seed=1)
+    seen = []
+    for outcomes in ({"p": 5.0, "q": 4.0}, {"p": 9.0, "q": 3.0}):
+        campaign.tell([{**row, "outcome": outcomes[row["probe"]]} for row in campaign.ask()])
+        seen.append(appraised(campaign.ledger, campaign.trail).numbers)
+    figure = figures.draw_search(
+        *seen, {"good": 7.5, "bad": 3.0}, {("1", "left"): 4, ("2", "left"): 0}, name="points of yield"
+    )
+    left, right = figure.axes
+    bands = [
+        c.get_segments()[0][:, 0] for c in left.collections if isinstance(c, matplotlib.collections.LineCollection)
+    ]
+    for band, numbers in zip(bands, seen, strict=True):
+        np.testing.assert_array_equal(band, [numbers.items[1].least, numbers.items[1].most])
+    dots = [np.asarray(c.get_offsets())[:, 0] for c in left.collections[2:]]
+    np.testing.assert_array_equal(dots[0], [0.0, seen[1].items[1].behind])
+    np.testing.assert_array_equal(dots[1], [4.5])
+    said = texts(figure)
+    assert "How far behind good" in said
+    assert "4 runs, on 1 of 2 probes" in said
+    assert [t.get_text() for t in right.texts] == ["4"]
 
 
 def test_runs_are_drawn_one_by_one_wrong_ones_apart() -> None:

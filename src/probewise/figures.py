@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from probewise.campaign.findings.numbers import Numbers
 from probewise.coordinates import Array
 from probewise.design import Design
 from probewise.errors import InvalidDesign, MissingExtra
@@ -132,6 +134,61 @@ def _draw_row(axes: Axes, row: int, table: Runs, column: str) -> None:
     spread = f" ± {error:,.0f}" if np.isfinite(error) else ""
     said = f"{table.mean(column):,.0f}{spread}\n{rate.errors} of {rate.runs} wrong"
     axes.annotate(said, (1.02, row), xycoords=("axes fraction", "data"), va="center", fontsize=9, annotation_clip=False)
+
+
+def draw_search(
+    first: Numbers, last: Numbers, truth: Mapping[str, float], runs: Mapping[tuple[str, str], int], *, name: str
+) -> Figure:
+    """A search in a simulated laboratory: how far behind the winner each item is, after its first and last round.
+
+    ``truth`` has the true value of each item, ``runs`` how often each probe was run, by its row and column in a grid;
+    ``name`` is that of an outcome.
+    """
+    with style():
+        figure = blank(12.0, 1.6 + 0.19 * len(last.items))
+        grid = figure.add_gridspec(1, 2, width_ratios=(1.0, 0.55))
+        _draw_behind(figure.add_subplot(grid[0]), first, last, truth, name)
+        _draw_grid(figure.add_subplot(grid[1]), runs)
+    return figure
+
+
+def _draw_behind(axes: Axes, first: Numbers, last: Numbers, truth: Mapping[str, float], name: str) -> None:
+    """One row per item, the best first: how far it is behind the leader, with intervals, and the truth."""
+    items, winner = [last.items[i] for i in last.order], last.items[last.order[0]].name
+    for numbers, colour, width in ((first, "#dddddd", 6.0), (last, FAINT, 1.6)):
+        for row, i in enumerate(last.order[1:] if numbers.leader == last.leader else (), start=1):
+            item = numbers.items[i]
+            axes.hlines(row, item.least, item.most, color=colour, lw=width, zorder=1 + (numbers is last))
+    rows = list(range(len(items)))
+    colours = [ORACLE, *[FAINT] * (len(items) - 1)]
+    axes.axvline(0.0, color=ORACLE, lw=1.0, zorder=1)
+    axes.scatter([item.behind for item in items], rows, s=26, color=colours, zorder=3)
+    behind = [truth[winner] - truth[item.name] for item in items]
+    axes.scatter(behind[1:], rows[1:], s=52, color=STATIC, marker="|", lw=1.6, zorder=4)
+    axes.set_yticks(rows, [item.name for item in items], fontsize=8.5)
+    axes.set_ylim(len(items) - 0.4, -0.8)
+    axes.spines["left"].set_visible(False)
+    axes.tick_params(axis="y", length=0)
+    axes.set_title(f"How far behind {winner}")
+    axes.set_xlabel(f"{name} · band: after the first round · dot and line: after the last · orange: the truth")
+
+
+def _draw_grid(axes: Axes, runs: Mapping[tuple[str, str], int]) -> None:
+    """How often each probe was run, in a grid."""
+    rows, columns = (list(dict.fromkeys(key[side] for key in runs)) for side in (0, 1))
+    most = max(runs.values())
+    for (name, column), count in runs.items():
+        at = (columns.index(column), rows.index(name))
+        axes.scatter(*at, s=20 + 320 * count / most, color=ORACLE if count else "#e4e4e4", lw=0)
+        if count:
+            axes.annotate(str(count), at, ha="center", va="center_baseline", color="white", fontsize=8.5)
+    axes.set_xticks(range(len(columns)), columns)
+    axes.set_yticks(range(len(rows)), rows)
+    axes.set_xlim(-0.6, len(columns) - 0.4)
+    axes.set_ylim(len(rows) - 0.4, -0.6)
+    axes.spines[["bottom", "left"]].set_visible(False)
+    axes.tick_params(length=0)
+    axes.set_title(f"{sum(runs.values())} runs, on {sum(map(bool, runs.values()))} of {len(runs)} probes")
 
 
 def draw_demo(problem: Problem, hardness: Hardness, static: Design, needs: tuple[Array, Array]) -> Figure:

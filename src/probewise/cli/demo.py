@@ -1,132 +1,61 @@
-"""probewise demo: one problem of the paper, its certified designs, the search for its best item, and a picture."""
+"""probewise demo: two plain tables, rounds in a simulated laboratory, an answer with its report; then the paper."""
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
-from typing import Any
 
 import click
 
 import probewise as pw
-from probewise.cli import live, output
-from probewise.cli.comparisons import needs
+from probewise.cli import demo_paper, demo_plant, output
 from probewise.cli.inputs import FILE, json_option
-from probewise.coordinates import Array
 
-DIMENSION, ANGLE, DELTA, SEED = 20, 0.1, 0.05, 1
 UNDRAWN = "No picture was drawn, because matplotlib is missing; install probewise[plot] to get it."
 
 
 @click.command()
 @click.option(
-    "--out", type=FILE, default=Path("demo"), show_default=True, metavar="FOLDER", help="Folder for the picture."
+    "--out",
+    type=FILE,
+    default=Path("demo"),
+    show_default=True,
+    metavar="FOLDER",
+    help="Folder for the tables, the report and the pictures.",
 )
-@click.option("--no-picture", is_flag=True, help="Print only the numbers, without a picture.")
+@click.option("--no-picture", is_flag=True, help="Leave out the pictures.")
 @json_option
 def command(out: Path, no_picture: bool, as_json: bool) -> None:
-    """One problem of the paper from end to end, in a few seconds.
+    """The main job from end to end, and a problem of the paper.
 
-    Computes two designs for the transductive instance: one that knows nothing, and one that knows the truth. Proves
-    how close to the optimum both are, draws why the second needs far fewer measurements, and then finds the best item
-    round by round in a simulated laboratory.
+    Writes two plain tables, searches for the best condition round by round in a simulated laboratory, and writes the
+    report and a picture of the search. Then computes certified designs for an instance of the paper, draws why one of
+    them needs far fewer measurements, and finds its best item, too.
 
     \b
     Example
       probewise demo --out demo
     """
-    problem, theta = pw.instances.transductive(DIMENSION, ANGLE)
-    with output.working("Solving for both designs", quiet=as_json):
-        static = pw.optimal_design(problem.scaled_probes, pw.pairs(problem.items))
-        found = pw.hardness(problem, theta)
-        need = (needs(problem, found, static.weights), needs(problem, found, found.design.weights))
-    pictures: list[Path] = []
-    if not no_picture:
-        with output.working("Drawing", quiet=as_json):
-            pictures = _drawn(out, problem, found, static, need)
-    bound = found.lower_bound(DELTA)
-    # with the proportions of a design w, the proof of Theorem 1 gives 2ψ(w)·log(1/2.4δ)
-    static_bound = 2.0 * float(need[0].max()) * math.log(1.0 / (2.4 * DELTA))
+    out.mkdir(parents=True, exist_ok=True)
+    drawn = not no_picture and _can_draw()
+    plant = demo_plant.shown(out, drawn=drawn, quiet=as_json)
+    paper = demo_paper.shown(out if drawn else None, quiet=as_json)
     if as_json:
-        if not pictures and not no_picture:
+        if not drawn and not no_picture:
             click.echo(UNDRAWN, err=True)
-        output.print_json(
-            {
-                "instance": "transductive",
-                "dimension": DIMENSION,
-                "angle": ANGLE,
-                "delta": DELTA,
-                "best": problem.item_names[found.best],
-                "static": _certificate(static) | {"need": float(need[0].max()), "lower_bound": static_bound},
-                "oracle": _certificate(found.design) | {"need": found.psi, "lower_bound": bound},
-                "identification": _search(problem, theta, quiet=True),
-                "pictures": pictures,
-            }
-        )
+        output.print_json(paper | {"plant": plant, "pictures": [*plant["pictures"], *paper["pictures"]]})
         return
-    _report(found, static, need[0].max(), (static_bound, bound))
-    output.title("Now without knowing the truth: rounds in a simulated laboratory, unit Gaussian noise")
-    search = _search(problem, theta, quiet=False)
-    taken = search["measurements"]
-    output.say(
-        f"Found: {search['item']}, the best item with confidence {1 - DELTA:.0%} (docs/sage.md has the proof), after "
-        f"{taken:,} measurements in {search['rounds']} rounds: {taken / bound:.1f} times the bound for any method, "
-        f"{static_bound / taken:.0f} times fewer than the least that the static design can do with."
-    )
-    output.written(*pictures)
-    if not pictures and not no_picture:
+    if not drawn and not no_picture:
         output.say(UNDRAWN)
+    output.written(*plant["tables"], plant["report"], *plant["pictures"], *paper["pictures"])
+    output.line(f"Open {plant['report']} in a browser. Your turn: probewise example lab")
 
 
-def _drawn(
-    out: Path, problem: pw.Problem, found: pw.Hardness, static: pw.Design, need: tuple[Array, Array]
-) -> list[Path]:
-    """The pictures that were written: none without matplotlib, which a plain installation does not bring."""
+def _can_draw() -> bool:
+    """Whether matplotlib is there, which a plain installation does not bring."""
     from probewise import figures
 
     try:
-        figure = figures.draw_demo(problem, found, static, need)
+        figures.check()
     except pw.MissingExtra:
-        return []
-    out.mkdir(parents=True, exist_ok=True)
-    pictures = [out / "transductive.png", out / "transductive.svg"]
-    figures.save(figure, *pictures)
-    return pictures
-
-
-def _search(problem: pw.Problem, theta: Array, *, quiet: bool) -> dict[str, Any]:
-    """The default algorithm on the instance, one line a round."""
-    laboratory = pw.LinearEnvironment(problem, theta, seed=SEED)
-    with live.rounds(problem, quiet=quiet) as progress:
-        result = pw.identify(problem, pw.BestItem(DELTA), measure=laboratory.measure, seed=SEED, progress=progress)
-    return {"item": result.item_name, "measurements": result.measurements, "rounds": result.rounds}
-
-
-def _certificate(design: pw.Design) -> dict[str, float]:
-    return {"value": design.value, "lower": design.lower, "gap": design.gap}
-
-
-def _report(found: pw.Hardness, static: pw.Design, need: float, bounds: tuple[float, float]) -> None:
-    half, designs = DIMENSION // 2, (static, found.design)
-    output.title(f"The transductive instance of Fiez, Jain, Jamieson and Ratliff (2019), d = {DIMENSION}")
-    output.say(
-        f"You can measure e1 to e{DIMENSION} and want the best of {DIMENSION} items: e1 to e{half}, and each of these "
-        f"tilted by {ANGLE} rad towards an axis of its own. The best is e1, and its tilted twin, which cannot be "
-        f"measured, is only {found.gaps[half]:.3f} worse: the answer hangs on e{half + 1}, the one probe that tells "
-        "the two apart."
-    )
-    output.table(
-        ("", "static, for all pairs", "oracle, knows the best"),
-        [
-            ("value, each of its own criterion", *(f"{design.value:.3f}" for design in designs)),
-            ("certified: no design is below", *(f"{design.lower:.3f}" for design in designs)),
-            (f"share of measurements on e{half + 1}", *(f"{design.weights[half]:.1%}" for design in designs)),
-            ("hardest comparison, variance / gap²", f"{need:,.0f}", f"{found.psi:,.0f}"),
-            (f"measurements at least, δ = {DELTA}", *(f"{bound:,.0f}" for bound in bounds)),
-        ],
-    )
-    output.say(
-        f"The last line is what a method that errs with probability at most {DELTA} needs on average if it measures in "
-        f"these shares. Those of the oracle need {bounds[0] / bounds[1]:.0f} times fewer, and no method that is as "
-        "sure, whatever the truth, needs less: this is what there is to gain by adapting to outcomes."
-    )
+        return False
+    return True

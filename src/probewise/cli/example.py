@@ -17,9 +17,9 @@ from probewise.cli.inputs import FILE, json_option
 def command(folder: Path, as_json: bool) -> None:
     """Two small tables to try a campaign with.
 
-    Four new ligands would take a week each to make. Which of them, in which of three solvents, gives the highest yield?
-    You can try sixteen ligands from the shelf today in the same solvents. `probewise example-measure` plays the
-    laboratory.
+    With which ligand, in which solvent and at which temperature should the plant run a coupling? You can
+    try 48 combinations in the laboratory (probes.csv); the plant can use 24, some of them others (items.csv).
+    `probewise example-measure` plays the laboratory.
 
     \b
     Example

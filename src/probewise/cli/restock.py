@@ -23,7 +23,7 @@ def command(path: str, probe: str, stock: str, reason: str, author: str | None, 
 
     \b
     Example
-      probewise restock coupling.campaign "L01 in THF" 0 --reason "used up"
+      probewise restock coupling.campaign "XPhos, THF, 60" 0 --reason "used up"
     """
     count = _number(stock)
     campaign = opened(path, author)

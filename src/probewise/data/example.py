@@ -1,7 +1,7 @@
 """The example of the quick start: two small tables of our own, and a make-believe laboratory that knows the truth.
 
-Four new ligands would take a week each to make; in which of three solvents does which of them give the highest yield?
-Sixteen ligands on the shelf can be tried today in the same solvents.
+With which ligand, in which solvent and at which temperature (°C) should the plant run a coupling? The laboratory can
+try 48 combinations in sealed vials; the plant takes no DMF and stays below the boiling point of the solvent.
 """
 
 from __future__ import annotations
@@ -14,13 +14,16 @@ import numpy as np
 from probewise.cells import csv_lines
 from probewise.errors import InvalidTable
 from probewise.files import new_file
+from probewise.problem import Problem
 from probewise.reading import read_table
 from probewise.tables import named
 
 SIGMA = 3.0
 """Standard deviation of the yield of one run, in percentage points."""
 TABLES = ("items.csv", "probes.csv")
-_TRUTH = {"constant": 10.0, "donor": 6.0, "angle": 0.22, "logp": -3.5, "polarity": 2.0, "donor_x_polarity": 0.9}
+_LIGANDS = {"PPh3": 30.0, "dppf": 38.0, "SPhos": 44.0, "XPhos": 51.0}
+_SOLVENTS = {"THF": 0.0, "ethanol": 2.0, "toluene": -3.0, "DMF": 9.0}
+_PER_DEGREE = 0.45
 
 
 def example_path(name: str) -> Path:
@@ -54,7 +57,7 @@ def fill_outcomes(ask_csv: str | Path, out_csv: str | Path, seed: int = 0) -> in
     table = read_table(ask_csv)
     outcomes = [str(cell) for cell in table.column("outcome")]
     ids, probes = table.text("measurement"), table.text("probe")
-    means = _means()
+    means = true_yields("probes.csv")
     if strangers := sorted(set(probes) - set(means)):
         raise InvalidTable(f"{table.name} asks for {named(strangers)}, which the example does not have; make it anew.")
     filled = [
@@ -68,11 +71,13 @@ def fill_outcomes(ask_csv: str | Path, out_csv: str | Path, seed: int = 0) -> in
     return sum(not cell for cell in outcomes)
 
 
-def _means() -> dict[str, float]:
-    """The true mean yield of each probe."""
-    table = read_table(example_path("probes.csv"))
-    totals = sum(weight * table.numbers(feature) for feature, weight in _TRUTH.items())
-    return dict(zip(table.text("id"), np.asarray(totals).tolist(), strict=True))
+def true_yields(name: str) -> dict[str, float]:
+    """The mean yield of each row of a table of the example, which only its laboratory knows."""
+    path = example_path(name)
+    table, names = read_table(path), Problem.from_tables(path).probe_names
+    rows = zip(table.text("ligand"), table.text("solvent"), table.numbers("temperature").tolist(), strict=True)
+    means = (_LIGANDS[ligand] + _SOLVENTS[solvent] + _PER_DEGREE * (heat - 60.0) for ligand, solvent, heat in rows)
+    return dict(zip(names, means, strict=True))
 
 
 def _noise(seed: int, name: str) -> float:

@@ -13,9 +13,11 @@ from probewise.algorithms.base import Standing
 from probewise.campaign import Campaign, Memory
 from probewise.campaign.findings.appraisal import appraised, scrutinised
 from probewise.campaign.findings.numbers import SCALE, Finished, Numbers, lead_by_round, numbers
+from probewise.campaign.findings.places import ItemNumbers, Words
 from probewise.confidence import mixture_width, noise_bound
 from probewise.measurements import Measurements
 from probewise.numerals import with_width
+from probewise.quantity import Quantity
 
 ITEMS = np.array([[1.0, 0.0], [0.9, 0.3], [0.0, 1.0], [-1.0, 0.2]])
 PROBES = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.7]])
@@ -132,6 +134,25 @@ def test_a_decision_says_who_was_ruled_out_when_and_by_whom() -> None:
     assert "behind B" in now.items[0].why
     assert now.sentence.startswith("B is the best item, with confidence 95 %: it is estimated 0.0")
     assert now.sentence.endswith(", the closest rival; all other items are ruled out.")
+
+
+def test_the_bound_that_matters_stands_beside_the_claim() -> None:
+    """Of a rival that is ruled out, how far it is behind at least; of one that is tied, how far ahead at most."""
+
+    def said(state: str, least: float, *, minimise: bool = False, behind: float = 2.0, name: str = "") -> str:
+        leader = ItemNumbers("A", 5.0, 4.0, 6.0, 0.0, 0.0, 0.0, "best", None, None, "")
+        rival = ItemNumbers("B", 3.0, 2.0, 4.0, behind, least, 2 * behind - least, state, 2, "A", "")
+        goal = pw.BestItem(epsilon=0.5, minimise=minimise)
+        return Words(goal, Quantity(name)).reason([leader, rival], "A", 1, 1).partition(";")[0]
+
+    assert said("eliminated", 0.7) == "A is estimated 2 above B, the closest rival, and at least 0.7 above it"
+    assert said("eliminated", 0.7, minimise=True).endswith("2 below B, the closest rival, and at least 0.7 below it")
+    assert said("eliminated", -0.7) == "A is estimated 2 above B, the closest rival"
+    assert said("tied", -0.3) == "A is estimated 2 above B, the closest rival, and at most 0.3 below it"
+    assert said("tied", -3.0, minimise=True).endswith("and at most 0.5 above it")  # no more than epsilon
+    assert said("remaining", -0.3) == "A is estimated 2.0 ± 2.3 above B, the closest rival"
+    assert said("remaining", -3.0, behind=-1.0) == "A is estimated 1.0 ± 2.0 below B, the closest rival"
+    assert said("eliminated", 0.7, name="dose").startswith("the dose of A is estimated 2 above that of B, the closest")
 
 
 def test_ties_within_epsilon_are_named() -> None:

@@ -36,6 +36,7 @@ from probewise.estimate import least_squares
 from probewise.files import new_file
 from probewise.goals import BestItem, Goal
 from probewise.problem import Problem
+from probewise.quantity import Quantity
 from probewise.result import Result, Round
 from probewise.run import check
 from probewise.tables import TableLike
@@ -72,12 +73,15 @@ class Campaign:
         probe_columns: TableLike | None = None,
         item_columns: TableLike | None = None,
         amendments: float = 0.0,
+        outcome_name: str = "",
+        unit: str = "",
     ) -> Campaign:
         """Begin a campaign in a new file (SQLite, or JSON lines if it ends with .jsonl) or in a database (a URL).
 
         ``probe_columns`` is a table with one row per probe that is shown on every sheet, by default the table that the
         problem was made from, or the features; ``outcome_range`` (low, high) refuses outcomes outside, None being no
         limit. ``amendments`` is a share of delta set aside for data that change after they were looked at.
+        ``outcome_name`` and ``unit`` say what is measured, as "yield" and "%": sheets, sentences and reports use them.
         """
         store = storage_at(path)
         charter = Charter(
@@ -90,6 +94,7 @@ class Campaign:
             own_columns(problem, item_columns, "item"),
             amendments,
             PLAIN if problem.tables is None else problem.tables[0].dialect,
+            Quantity(outcome_name, unit),
         )
         first = Record.new("created", charter.to_json(), author=author or _user(), after=None)
         try:
@@ -139,6 +144,11 @@ class Campaign:
     def goal(self) -> Goal:
         """What is to be found."""
         return self._ledger.charter.goal
+
+    @property
+    def quantity(self) -> Quantity:
+        """What outcomes are called, and their unit."""
+        return self._ledger.charter.quantity
 
     @property
     def algorithm(self) -> Algorithm[Any]:

@@ -75,7 +75,7 @@ def command(
 def _give(rows: Rows, out: Path | None, as_json: bool) -> None:
     if rows and out is not None and out.suffix.casefold() == ".xlsx":
         low, high = rows.charter.outcome_range
-        write_sheet(out, rows.columns, fill="outcome", low=low, high=high)
+        write_sheet(out, rows.to_fill_in, fill=rows.charter.quantity.heading, low=low, high=high)
     elif rows and out is not None:
         rows.to_csv(out)
     if as_json:

@@ -25,6 +25,7 @@ from probewise.cli.choices import (
 from probewise.cli.inputs import INTEGER, NUMBER, SEED, Source, json_option, tables_options
 from probewise.cli.roles import print_roles, roles
 from probewise.numerals import plural
+from probewise.quantity import Quantity
 
 if TYPE_CHECKING:
     from probewise.campaign import Campaign, Storage
@@ -73,6 +74,13 @@ _UNSAID = (
     help="Refuse outcomes outside this range, as typing errors.",
 )
 @click.option(
+    "--outcome-name",
+    default="",
+    metavar="NAME",
+    help="What is measured, such as yield; sheets, sentences and reports use it.",
+)
+@click.option("--unit", default="", metavar="UNIT", help="The unit of outcomes, such as %, mg/l or °C.")
+@click.option(
     "--gap", "gaps", type=NUMBER, multiple=True, metavar="G",
     help="Forecast the effort if items differ by G where it matters; may be repeated. Default: a few round numbers.",
 )  # fmt: skip
@@ -93,6 +101,8 @@ def command(
     algorithm: str,
     seed: int | None,
     outcome_range: tuple[float, float] | None,
+    outcome_name: str,
+    unit: str,
     gaps: tuple[float, ...],
     dry_run: bool,
     author: str | None,
@@ -113,7 +123,7 @@ def command(
     from probewise.campaign.state.charter import check_share
     from probewise.run import check
 
-    store = _free(path)
+    store, quantity = _free(path), Quantity(outcome_name, unit)
     check_share(amendments)
     limits = {"max_batch": max_batch, "min_batch": min_batch, "max_replicates": max_replicates}
     chosen, goal = _algorithm(algorithm, limits), asked_goal(question, delta, epsilon, minimise)
@@ -128,7 +138,7 @@ def command(
     odd = [*[_UNSAID] * source.noise_unsaid, *remarks(problem, outcome_range or (-math.inf, math.inf))]
     if not as_json:
         set_aside = f"Set aside for amendments: {100 * amendments:.4g} % of delta; the forecast counts with the rest."
-        _report(problem, goal, chosen, expected, [*odd, *[set_aside] * bool(amendments)])
+        _report(problem, goal, quantity, chosen, expected, [*odd, *[set_aside] * bool(amendments)])
     campaign = pw.Campaign.create(
         Memory() if dry_run else store,
         problem,
@@ -138,6 +148,8 @@ def command(
         author=author,
         outcome_range=outcome_range or (None, None),
         amendments=amendments,
+        outcome_name=outcome_name,
+        unit=unit,
     )
     if as_json:
         output.print_json(_json(campaign, expected, odd) | roles(problem) | {"out": None if dry_run else store.name})
@@ -175,6 +187,8 @@ def _json(campaign: Campaign, expected: dict[float, pw.Forecast], odd: list[str]
         "goal": campaign.goal.name,
         "minimise": campaign.goal.minimise,
         "outcome": problem.outcome.name,
+        "outcome_name": campaign.quantity.name,
+        "unit": campaign.quantity.unit,
         "sigma_known": problem.outcome.known,
         "algorithm": campaign.algorithm.name,
         "seed": campaign.ledger.charter.seed,
@@ -204,26 +218,35 @@ def _check_gaps(gaps: tuple[float, ...], goal: pw.Goal) -> None:
 
 
 def _report(
-    problem: pw.Problem, goal: pw.Goal, algorithm: pw.Algorithm[Any], expected: dict[float, pw.Forecast], odd: list[str]
+    problem: pw.Problem,
+    goal: pw.Goal,
+    quantity: Quantity,
+    algorithm: pw.Algorithm[Any],
+    expected: dict[float, pw.Forecast],
+    odd: list[str],
 ) -> None:
+    from probewise.campaign.findings.places import Words
+
     compared = f"{plural(problem.n_items, 'item')} by {problem.n_probes:,} probes"
     output.title(f"{compared}, with confidence {100 * (1 - goal.delta):.4g} %")
     print_roles(problem)
-    facts = [("question", "", goal.question)]
+    facts = [("question", "", Words(goal, quantity).question)]
     if problem.outcome.known:
         low, high = problem.sigma.min(), problem.sigma.max()
-        facts.append(("noise", "", output.number(low) + ("" if low == high else f" to {output.number(high)}")))
+        noise = output.number(low) + ("" if low == high else f" to {output.number(high)}")
+        facts.append(("noise", "", quantity.difference(noise)))
     facts.append(("method", "", algorithm.name + ("" if algorithm.proven else ", whose error rate is not proven")))
     output.facts(facts)
     output.say("Every comparison of two items can be made with these probes.")
     for remark in odd:
         output.say(remark, style="yellow")
     if expected:
-        _forecast(problem, goal, expected)
+        _forecast(problem, goal, quantity, expected)
 
 
-def _forecast(problem: pw.Problem, goal: pw.Goal, expected: dict[float, pw.Forecast]) -> None:
-    unit = "" if problem.outcome.known else " in units of the noise"
+def _forecast(problem: pw.Problem, goal: pw.Goal, quantity: Quantity, expected: dict[float, pw.Forecast]) -> None:
+    known = problem.outcome.known
+    unit = f" in {quantity.heading}" * bool(quantity) if known else " in units of the noise"
     output.say(
         f"What it may take if items differ by a gap{unit} wherever it matters, and all comparisons are as hard as the "
         "hardest:"
@@ -241,4 +264,6 @@ def _forecast(problem: pw.Problem, goal: pw.Goal, expected: dict[float, pw.Forec
     if rough:
         output.say("These numbers are rough: 2·log(1/δ) times the variance of a comparison, over the gap squared.")
     if goal.epsilon > 0:
-        output.say(f"A difference of {goal.epsilon:g} does not matter, so that ties are decided too.")
+        output.say(
+            f"A difference of {quantity.difference(f'{goal.epsilon:g}')} does not matter, so that ties are decided too."
+        )

@@ -67,6 +67,8 @@ def _progress(standing: Status) -> None:
 
 
 def _facts(campaign: Campaign, standing: Status) -> None:
+    from probewise.campaign.findings.places import Words
+
     costly = bool((campaign.problem.cost != 1.0).any())
     rounds = f"in {plural(standing.rounds, 'round')}"
     price = f", cost {output.number(standing.cost)}" if costly else ""
@@ -82,8 +84,8 @@ def _facts(campaign: Campaign, standing: Status) -> None:
         facts.append(("to go, about", output.number(ahead["measurements"]), f"{rest}; {span}"))
     facts += _confidence(standing, campaign.goal.epsilon)
     if standing.answer is None:
-        left = output.number(len(standing.remaining))
-        facts.append(("still possible", left, f"of {len(standing.items):,} items may be {campaign.goal.predicate}"))
+        left, words = output.number(len(standing.remaining)), Words(campaign.goal, campaign.quantity)
+        facts.append(("still possible", left, f"of {len(standing.items):,} items may be {words.predicate}"))
     output.facts(facts)
 
 
@@ -106,7 +108,8 @@ def _ranking(campaign: Campaign, standing: Status, most: int) -> None:
     place = _Axis(shown)
     drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim")
     drawn.add_column("item", overflow="fold", max_width=32)
-    drawn.add_column("estimate", justify="right", no_wrap=True)
+    heading = f"estimated {campaign.quantity.heading}" if campaign.quantity else "estimate"
+    drawn.add_column(Text(visible(heading)), justify="right", no_wrap=True)
     drawn.add_column(f"{100 * (1 - standing.risk):.4g} % intervals", no_wrap=True)
     drawn.add_column("", overflow="fold")
     for item in shown:

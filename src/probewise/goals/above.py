@@ -32,6 +32,7 @@ class Above(Goal):
     name: ClassVar[str] = "above"
     summary: ClassVar[str] = "All items whose value is above a limit, perhaps none."
     argument: ClassVar[str | None] = "value"
+    in_units: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_risk(self)

@@ -74,6 +74,8 @@ class Goal(abc.ABC):
     """The field that stands behind the name on the command line, as 3 in top:3."""
     ranks: ClassVar[bool] = False
     """Whether the answer is the first of a ranking, so that its lead over the next one is what decides."""
+    in_units: ClassVar[bool] = False
+    """Whether there is a value in units of outcomes in its words, as a limit."""
     delta: float
     """Largest probability of a wrong answer, strictly between 0 and 1."""
     epsilon: float

@@ -39,10 +39,12 @@ class Line:
     """Table and line or row, for messages."""
     cells: Mapping[str, Any]
     """Name of a column -> cell; None where it is empty."""
+    heading: str = "outcome"
+    """What the table calls the column of outcomes."""
 
     def fault(self, column: str, expected: str) -> InvalidRows:
         """What is wrong with a cell."""
-        value = self.cells.get(column)
+        value, column = self.cells.get(column), self.heading if column == "outcome" else column
         got = "nothing" if value is None else _short(value)
         return InvalidRows(f"{self.where}, column '{column}': got {got}, {expected}; nothing was recorded.")
 
@@ -67,20 +69,37 @@ class Entry:
     """Id -> further cells of the table."""
 
 
-def lines(table: Tabular, needed: Sequence[str], written: Dialect) -> list[Line]:
-    """The rows of anything that may be a table; it must have the needed columns.
+def lines(table: Tabular, first: str, charter: Charter) -> list[Line]:
+    """The rows of anything that may be a table; it must have a column called ``first`` and one of outcomes.
 
-    Where a file does not show its decimal sign, it is the one that sheets are ``written`` with.
+    Where a file does not show its decimal sign, it is the one that sheets are written with.
     """
+    names = charter.quantity.columns
     if isinstance(table, str | Path):
         table = _file(Path(table))
     if isinstance(table, Rows):
         table = list(table)
     if isinstance(table, Mapping):
-        table = [dict(zip(needed, pair, strict=True)) for pair in table.items()]
+        table = [{first: own, "outcome": value} for own, value in table.items()]
     if isinstance(table, Sequence):
-        return _dictionaries(table, needed)
-    return _table(table, needed, written)
+        return _dictionaries(table, first, names)
+    return _table(table, first, names, charter.dialect)
+
+
+def _heading(header: Iterable[str], first: str, names: Sequence[str], where: str, word: str = "") -> str:
+    """What a table calls the column of outcomes; it must have it once, and the first column."""
+    given = list(header)
+    found = [name for name in names if name in given]
+    missing = [name for name, there in ((first, first in given), (names[0], bool(found))) if not there]
+    if missing:
+        raise InvalidRows(f"{where} has no {word}{named(missing)}; it has {named(given, most=10)}.")
+    if len(found) > 1:
+        raise InvalidRows(f"{where} has {named(found)}, which may all be the outcomes; keep one of these columns.")
+    return found[0]
+
+
+def _renamed(cells: Mapping[str, Any], heading: str) -> dict[str, Any]:
+    return {"outcome" if name == heading else name: value for name, value in cells.items()}
 
 
 def _file(path: Path) -> Table:
@@ -90,37 +109,42 @@ def _file(path: Path) -> Table:
         raise InvalidRows(str(error)) from None
 
 
-def _dictionaries(rows: Sequence[Any], needed: Sequence[str]) -> list[Line]:
+def _dictionaries(rows: Sequence[Any], first: str, names: Sequence[str]) -> list[Line]:
     out = []
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
-            raise InvalidRows(f"row {number} must be a dictionary with {named(needed)}, got {row!r}.")
-        if missing := [name for name in needed if name not in row]:
-            raise InvalidRows(f"row {number} has no {named(missing)}; it has {named(row, most=10)}.")
-        out.append(Line(f"row {number}", {name: _cell(value) for name, value in row.items()}))
+            raise InvalidRows(f"row {number} must be a dictionary with {named((first, names[0]))}, got {row!r}.")
+        heading = _heading(row, first, names, f"row {number}")
+        cells = {name: _cell(value) for name, value in row.items()}
+        out.append(Line(f"row {number}", _renamed(cells, heading), heading))
     return out
 
 
-def _table(source: Any, needed: Sequence[str], written: Dialect) -> list[Line]:
+def _table(source: Any, first: str, names: Sequence[str], written: Dialect) -> list[Line]:
     """A `Table` or a data frame, where NaN stands for an empty cell."""
     from probewise.tables import frame_table
 
     table = source if isinstance(source, Table) else frame_table(source, "the table")
     if table is None:
-        raise InvalidRows(f"rows are a table with the columns {named(needed)}, got {type(source).__name__}.")
-    if missing := [name for name in needed if name not in table.header]:
-        raise InvalidRows(f"{table.name} has no column {named(missing)}; it has {named(table.header, most=10)}.")
+        wanted = named((first, names[0]))
+        raise InvalidRows(f"rows are a table with the columns {wanted}, got {type(source).__name__}.")
+    heading = _heading(table.header, first, names, table.name, "column ")
     columns = [
-        _spelled(table, written) if name == "outcome" else column.tolist() if isinstance(column, np.ndarray) else column
+        _spelled(table, heading, written)
+        if name == heading
+        else column.tolist()
+        if isinstance(column, np.ndarray)
+        else column
         for name, column in zip(table.header, table.columns, strict=True)
     ]
     cells = ([None if value != value else _cell(value) for value in row] for row in zip(*columns, strict=True))
-    return [Line(table.place(at), dict(zip(table.header, row, strict=True))) for at, row in enumerate(cells)]
+    header = [*_renamed(dict.fromkeys(table.header), heading)]
+    return [Line(table.place(at), dict(zip(header, row, strict=True)), heading) for at, row in enumerate(cells)]
 
 
-def _spelled(table: Table, written: Dialect) -> list[Any]:
+def _spelled(table: Table, heading: str, written: Dialect) -> list[Any]:
     """Outcomes as numbers, where the file writes them in a way of its own; what could be two numbers is refused."""
-    column, decimal = table.column("outcome"), table.dialect.decimal
+    column, decimal = table.column(heading), table.dialect.decimal
     if not decimal and table.dialect.separator == written.separator:
         decimal = written.decimal
     if isinstance(column, np.ndarray) or decimal == ".":
@@ -129,7 +153,7 @@ def _spelled(table: Table, written: Dialect) -> list[Any]:
     for row, cell in enumerate(column):
         if found[cell] is None and cells.number(cell.replace(",", ".")) is not None:
             reason = fault(cell, decimal)
-            raise InvalidRows(f"{table.place(row)}, column 'outcome': {reason}; nothing was recorded.")
+            raise InvalidRows(f"{table.place(row)}, column '{heading}': {reason}; nothing was recorded.")
     return [cell if found[cell] is None or cells.number(cell) is not None else found[cell] for cell in column]
 
 
@@ -193,7 +217,7 @@ def _last(ledger: Ledger) -> str:
 
 def checked(table: Tabular, ledger: Ledger) -> Entry:
     """What a table with ids and outcomes would record; InvalidRows at the first row that cannot be."""
-    given = lines(table, ("measurement", "outcome"), ledger.charter.dialect)
+    given = lines(table, "measurement", ledger.charter)
     filled = [line for line in given if line.cells["outcome"] is not None]
     known = [place(line, ledger) for line in given]
     places = [own for own, line in zip(known, given, strict=True) if line.cells["outcome"] is not None]
@@ -238,7 +262,7 @@ def _check_once(given: list[Line], places: Sequence[Place]) -> None:
 
 def _notes(given: Iterable[Line], places: Iterable[Place], charter: Charter) -> dict[str, dict[str, Any]]:
     """Cells of columns that neither the sheet nor an export has."""
-    known = {*OWN, *shown_columns(charter)}
+    known = {*OWN, *shown_columns(charter)}  # that of outcomes is called so by now
     out = {}
     for line, own in zip(given, places, strict=True):
         more = {name: _plain(value) for name, value in line.cells.items() if name not in known and value is not None}
@@ -259,7 +283,7 @@ def own_rows(table: Tabular, ledger: Ledger) -> tuple[list[int], list[float]]:
     problem = ledger.charter.problem
     numbers = {name: at for at, name in enumerate(problem.probe_names)}
     probes, outcomes = [], []
-    for line in lines(table, ("probe", "outcome"), ledger.charter.dialect):
+    for line in lines(table, "probe", ledger.charter):
         name = line.cells["probe"]
         own = next((text for text in (str(name), str(name).strip()) if text in numbers), None)
         if own is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -18,6 +18,7 @@ from probewise.cells import csv_lines, number
 from probewise.errors import InvalidCampaign, MissingExtra
 from probewise.files import new_file
 from probewise.problem import Problem
+from probewise.quantity import OUTCOME, Quantity
 from probewise.tables import Table, TableLike, as_text, frame_table
 
 OWN = ("measurement", "round", "probe", "replicate", "outcome")
@@ -74,10 +75,16 @@ class Rows:
         ids = self.columns["measurement"]
         return [{"measurement": own, "outcome": value} for own, value in zip(ids, values, strict=True)]
 
+    @property
+    def to_fill_in(self) -> Mapping[str, list[Any]]:
+        """The columns as files have them: outcomes under their own heading."""
+        names = _headed(self._names, self.charter)
+        return {name: self.columns[own] for name, own in zip(names, self._names, strict=True)}
+
     def csv_lines(self) -> Iterator[str]:
         """The table as CSV, line by line, written as the tables that the campaign began with."""
         dialect = self.charter.dialect
-        yield from csv_lines([self._names], dialect.separator, dialect.decimal)
+        yield from csv_lines([_headed(self._names, self.charter)], dialect.separator, dialect.decimal)
         for part in self._parts():
             cells = part if dialect.decimal != "," else {name: _as_numbers(own) for name, own in part.items()}
             yield from csv_lines(zip(*cells.values(), strict=True), dialect.separator, dialect.decimal)
@@ -136,12 +143,18 @@ def _as_numbers(cells: list[Any]) -> list[Any]:
     return [cell if value is None else int(value) if value.is_integer() else value for cell, value in pairs]
 
 
-def _apart(columns: Columns, kind: str) -> Columns:
+def _headed(names: Sequence[str], charter: Charter) -> list[str]:
+    """Names of columns, that of outcomes as the laboratory calls them."""
+    return [charter.quantity.heading if name == "outcome" else name for name in names]
+
+
+def _apart(columns: Columns, kind: str, quantity: Quantity = OUTCOME) -> Columns:
     """The columns, those called as a column of every sheet or export under another name."""
     out: dict[str, list[Any]] = {}
+    taken = (*OWN, STATE, *quantity.columns)
     for name, cells in columns.items():
         own = name
-        while own in (*OWN, STATE) or own in out or (own != name and own in columns):
+        while own in taken or own in out or (own != name and own in columns):
             own = f"{own} of {kind}"
         out[own] = cells
     return out
@@ -149,7 +162,7 @@ def _apart(columns: Columns, kind: str) -> Columns:
 
 def shown_columns(charter: Charter) -> Columns:
     """The laboratory's own columns as sheets and exports call them."""
-    return _apart(charter.probe_columns, "probe")
+    return _apart(charter.probe_columns, "probe", charter.quantity)
 
 
 def _cell(value: Any) -> Any:
@@ -181,7 +194,7 @@ def no_rows(charter: Charter, sentence: str) -> Rows:
 def all_rows(charter: Charter, sheets: tuple[Sheet, ...]) -> Iterator[str]:
     """Every row of every round with its state, as lines of CSV."""
     own = tuple(shown_columns(charter))
-    yield from csv_lines([(*OWN, STATE, *own)])
+    yield from csv_lines([_headed((*OWN, STATE, *own), charter)])
     for sheet in sheets:
         words = (STATES[sheet.closed is not None], *STATES[2:])
         states = (words[state] for state in sheet.states)

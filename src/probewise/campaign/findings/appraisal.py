@@ -47,6 +47,7 @@ def appraised(ledger: Ledger, trail: Trail) -> Appraisal:
         risk=ledger.risk,
         labels=[sheet.number for sheet in trail.sheets],
         rounds=rounds,
+        quantity=charter.quantity,
     )
     now = standings[-1] if standings else algorithm.standing(*trail.search, trail.state)
     return Appraisal(batches, standings, now, rounds, found, scrutinised(ledger, found.leader))

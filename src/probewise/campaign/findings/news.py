@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from probewise.campaign.findings.places import Words
 from probewise.campaign.journal.records import Record
 from probewise.campaign.state.ledger import Ledger
 from probewise.goals import Answer
@@ -25,16 +26,17 @@ class Stand(NamedTuple):
 
 def news(before: Stand, now: Stand, ledger: Ledger, *, certified: bool) -> list[str]:
     """What changed, in sentences."""
-    goal, names, out = ledger.charter.goal, ledger.charter.problem.item_names, []
+    names, out = ledger.charter.problem.item_names, []
+    words = Words(ledger.charter.goal, ledger.charter.quantity)
     if before.declared is not None and before.declared != now.declared:
         gone = [f"'{names[item]}'" for item in before.declared]
-        out.append(f"{listed(gone) or 'No item'} {_are(gone)} no longer declared {goal.predicate}.")
+        out.append(f"{listed(gone) or 'No item'} {_are(gone)} no longer declared {words.predicate}.")
     if back := sorted(now.left - before.left):
-        out.append(f"Back among the items that may be {goal.predicate}: {named(names[item] for item in back)}.")
+        out.append(f"Back among the items that may be {words.predicate}: {named(names[item] for item in back)}.")
     if now.declared is not None and before.declared != now.declared:
         found = [f"'{names[item]}'" for item in now.declared]
         exact = now.exact and len(now.left) == len(found)
-        sure = f"{goal.claim(found, exact=exact)}, with confidence {1 - ledger.risk:.4g}."
+        sure = f"{words.claim(found, exact=exact)}, with confidence {1 - ledger.risk:.4g}."
         out.append(
             sure if certified else f"{listed(found)} came out first, but {_are(found)} not certified: see status."
         )

@@ -10,47 +10,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from probewise.algorithms.base import Standing
+from probewise.campaign.findings.places import ItemNumbers, Places, Words
 from probewise.confidence import mixture_width
 from probewise.coordinates import Array
 from probewise.estimate import Pooled, Sums, least_squares
 from probewise.goals import Answer, Goal
 from probewise.measurements import Measurements, SumOfSquares
-from probewise.numerals import listed, three_digits, with_width
 from probewise.problem import Problem
+from probewise.quantity import OUTCOME, Quantity
 from probewise.threads import few
 
 LEADERS = 8
 """Most leaders of the past that may be named as the one that ruled an item out."""
 SCALE = 1.0
 """Scale of the mixture in units of the precision of the first round that says anything."""
-
-
-@dataclass(frozen=True)
-class ItemNumbers:
-    """What is known of one item; intervals hold for all items and at all times at once, levels and gaps separately."""
-
-    name: str
-    estimate: float
-    """Of z'θ, pooled over rounds; NaN if the probes measured so far do not determine it."""
-    low: float
-    """Lower end of the interval, -inf if there is none."""
-    high: float
-    """Upper end, inf if there is none."""
-    behind: float
-    """Estimated distance to the leader, positive if the leader is ahead; 0 for the leader."""
-    least: float
-    """Lower end of the interval of that distance."""
-    most: float
-    """Upper end."""
-    state: str
-    """"best", or what else the goal calls an item that is found; before that "leading"; "tied" within epsilon;
-    "remaining" or "eliminated"."""
-    round: int | None
-    """The round that ruled it out."""
-    by: str | None
-    """The item that beats it most clearly then."""
-    why: str
-    """One clause that says why it stands there."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +86,7 @@ def numbers(
     risk: float | None = None,
     labels: Sequence[int] | None = None,
     rounds: Finished | None = None,
+    quantity: Quantity = OUTCOME,
 ) -> Numbers:
     """Estimates from all batches and intervals from finished rounds, with the standing after each batch.
 
@@ -138,18 +112,19 @@ def numbers(
             _gaps(upward, delta, pool, leader).times(noise).or_else((upward.items[leader] - upward.items) @ data.theta)
         )
     labels = range(1, len(batches) + 1) if labels is None else labels
-    fates = _fates(upward, rounds, standings, labels, leader, problem.outcome.guess(pool.pure_error))
-    places = _Places(problem, goal, leader, guess, answer is not None, fates)
+    words = Words(goal, quantity)
+    fates = _fates(upward, words, rounds, standings, labels, leader, problem.outcome.guess(pool.pure_error))
+    places = Places(problem, words, leader, guess, answer is not None, fates)
     items = []
     for i, name in enumerate(problem.item_names):
-        state, when, by, why = places.of(i, gaps)
+        state, when, by, why = places.of(i, float(gaps.value[i]), float(gaps.width[i]))
         items.append(ItemNumbers(name, *level.row(i), *gaps.row(i), state, when, by, why))
     order = sorted(range(len(items)), key=lambda i: (i != leader, math.isnan(gaps.value[i]), gaps.value[i]))
     rival = _rival(items, order, leader, guess)
     risk = goal.delta if risk is None else risk
-    reason = "" if leader is None else _reason(goal, items, items[leader].name, rival, len(guess))
+    reason = "" if leader is None else words.reason(items, items[leader].name, rival, len(guess))
     exact = (not standings or standings[-1].exact) and not any(item.state == "tied" for item in items)
-    found = _sentence(problem, goal, items, leader, guess, rival, None if answer is None else risk, exact)
+    found = words.sentence(items, leader, guess, rival, None if answer is None else risk, exact)
     return Numbers(tuple(items), tuple(order), leader, guess, rival, answer is not None, exact, reason, found)
 
 
@@ -228,54 +203,9 @@ def _leader(problem: Problem, standings: Sequence[Standing], theta: Array) -> in
     return int(last.remaining[int(np.argmax(problem.items[last.remaining] @ theta))])
 
 
-@dataclass(frozen=True, eq=False)
-class _Places:
-    """Where each item stands, and why."""
-
-    problem: Problem
-    goal: Goal
-    leader: int | None
-    guess: Answer
-    decided: bool
-    fates: dict[int, tuple[int, str, str]]
-    """Item that is ruled out: in which round, by whom, and why."""
-
-    def of(self, i: int, gaps: _Spans) -> tuple[str, int | None, str | None, str]:
-        """State, round, by whom and why of item i."""
-        epsilon = f"{self.goal.epsilon:.4g}"
-        if i in self.guess:
-            if not self.decided:
-                end = "lowest" if self.goal.minimise else "highest"
-                high = f"{end} estimate" if i == self.leader else f"one of the {end} estimates"
-                return "leading", None, None, f"{high} of those that are left"
-            if not self.goal.ranks:
-                up_to = f", up to {epsilon}" if self.goal.epsilon > 0 else ""
-                return self.goal.found, None, None, f"shown to be {self.goal.predicate}{up_to}"
-            within = f"nothing left can be more than {epsilon} better"
-            others = len(self.fates) < self.problem.n_items - len(self.guess)
-            alone = "the only one left" if len(self.guess) == 1 else f"one of the {len(self.guess)} that are left"
-            return self.goal.found, None, None, within if others else alone
-        if i in self.goal.aside(self.problem):
-            return "control", None, None, "what the others are compared with"
-        if i in self.fates:
-            when, by, why = self.fates[i]
-            if self.goal.ranks:
-                return "eliminated", when, by, why
-            return "eliminated", when, None, why.partition(":")[0]
-        if self.leader is None:
-            return "remaining", None, None, "not measured yet"
-        name, value, width = self.problem.item_names[self.leader], float(gaps.value[i]), float(gaps.width[i])
-        if self.decided and not self.goal.ranks:
-            return "tied", None, None, f"within {epsilon} of being {self.goal.predicate}"
-        if self.decided and abs(value) + width <= self.goal.epsilon:
-            return "tied", None, None, f"within {epsilon} of {name}"
-        if self.decided:
-            return "tied", None, None, f"not ruled out, but at most {epsilon} better than {name}"
-        return "remaining", None, None, "not ruled out yet"
-
-
 def _fates(
     problem: Problem,
+    words: Words,
     rounds: Finished,
     standings: Sequence[Standing],
     labels: Sequence[int],
@@ -311,15 +241,10 @@ def _fates(
         row: (
             labels[last[row] + 1],
             problem.item_names[by],
-            _ruled_out(labels[last[row] + 1], problem.item_names[by], b, e),
+            words.ruled_out(labels[last[row] + 1], problem.item_names[by], b, e),
         )
         for row, by, b, e in zip(*columns, strict=True)
     }
-
-
-def _ruled_out(round: int, by: str, behind: float, errors: float) -> str:
-    size = "" if math.isnan(behind) else f": {three_digits(behind)} behind {by}, {errors:.1f} standard errors"
-    return f"ruled out in round {round}{size}"
 
 
 def _rival(items: Sequence[ItemNumbers], order: Sequence[int], leader: int | None, guess: Answer) -> int | None:
@@ -328,51 +253,3 @@ def _rival(items: Sequence[ItemNumbers], order: Sequence[int], leader: int | Non
     others = [i for i in order if i not in front and not math.isnan(items[i].behind)] if leader is not None else []
     left = [i for i in others if items[i].state != "eliminated"]
     return next(iter(left or others), None)
-
-
-def _reason(goal: Goal, items: Sequence[ItemNumbers], who: str, rival: int | None, front: int) -> str:
-    """Why the leader leads, with ``front`` items in the answer."""
-    if len(items) == 1:
-        return ""
-    gone = sum(item.state == "eliminated" for item in items)
-    out = f"{gone:,} of {len(items):,} items are ruled out"
-    control = sum(item.state == "control" for item in items)
-    out = "all other items are ruled out" if gone == len(items) - front - control else out
-    next_one = None if rival is None or not goal.ranks else items[rival]
-    lead = "" if next_one is None else f"{who} is estimated {_lead(goal, next_one)}, the closest rival; "
-    tied = [item.name for item in items if item.state == "tied"]
-    more = f" and {len(tied) - 3:,} more" if len(tied) > 3 else ""
-    ties = f"; tied within epsilon: {', '.join(tied[:3])}{more}" if tied else ""
-    return f"{lead}{out}{ties}."
-
-
-def _sentence(
-    problem: Problem,
-    goal: Goal,
-    items: Sequence[ItemNumbers],
-    leader: int | None,
-    guess: Answer,
-    rival: int | None,
-    risk: float | None,
-    exact: bool,
-) -> str:
-    """Who leads or is found, how surely, and why."""
-    if problem.n_items == 1 and guess:
-        return f"{problem.item_names[0]} is the only item."
-    if leader is None:
-        return f"Nothing has been measured yet; {problem.n_items:,} items are to be compared."
-    names = [items[i].name for i in guess]
-    reason = _reason(goal, items, "it", rival, len(guess))
-    if risk is None:
-        return f"{listed(names or [items[leader].name])} lead{'s' * (len(guess) <= 1)}: {reason}"
-    return f"{goal.claim(names, exact=exact)}, with confidence {100.0 * (1.0 - risk):.4g} %: {reason}"
-
-
-def _lead(goal: Goal, rival: ItemNumbers) -> str:
-    """How far ahead of a rival or behind it; where that one is ruled out, it is behind whatever its interval says."""
-    ahead = (rival.behind >= 0) != goal.minimise  # the algorithm may weigh rounds otherwise
-    side = "above" if ahead else "below"
-    if rival.state == "eliminated" and rival.least < 0 < rival.behind:
-        top = "" if math.isinf(rival.most) else f" (at most {three_digits(rival.most)})"
-        return f"{three_digits(rival.behind)} {side} {rival.name}{top}"
-    return f"{with_width(abs(rival.behind), rival.most - rival.behind)} {side} {rival.name}"

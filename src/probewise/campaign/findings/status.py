@@ -10,6 +10,7 @@ from typing import Any
 from probewise.adequacy import Adequacy
 from probewise.campaign.findings.appraisal import Appraisal
 from probewise.campaign.findings.numbers import Numbers
+from probewise.campaign.findings.places import Words
 from probewise.campaign.journal.storage import VERSION
 from probewise.campaign.state.ledger import Ledger, declared_names
 from probewise.campaign.state.replay import Trail
@@ -76,6 +77,10 @@ class Status:
     """Probability at most with which a wrong item is ever declared, over all versions of the data."""
     confidence: float | None
     """What the leader, or the answer, has attained, 0 for none yet; None if that cannot be said."""
+    outcome_name: str
+    """What outcomes are called; empty if that was not said."""
+    unit: str
+    """Their unit."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain dictionaries and lists."""
@@ -110,6 +115,8 @@ def status(ledger: Ledger, trail: Trail, appraisal: Appraisal) -> Status:
         amendments=ledger.amended,
         risk=ledger.risk,
         confidence=_attained(ledger, trail, adequacy),
+        outcome_name=ledger.charter.quantity.name,
+        unit=ledger.charter.quantity.unit,
     )
 
 
@@ -138,7 +145,8 @@ def _known(value: float) -> float | None:
 
 def _warnings(ledger: Ledger, trail: Trail) -> Iterator[str]:
     """What bears on the guarantee, and what does not fit together."""
-    names, declaration, predicate = trail.charter.problem.item_names, ledger.declaration, trail.goal.predicate
+    names, declaration = trail.charter.problem.item_names, ledger.declaration
+    predicate = Words(trail.goal, trail.charter.quantity).predicate
     if ledger.declared != trail.answer:
         answer = "no answer" if trail.answer is None else listed([f"'{names[i]}'" for i in trail.answer]) or "no item"
         if ledger.declared is None or declaration is None:

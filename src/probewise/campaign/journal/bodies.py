@@ -128,6 +128,7 @@ BODIES: dict[str, Fields] = {
         "item_columns": table(several(CELL)),
         "amendments?": NUMBER,
         "dialect?": {"separator": _SEPARATOR, "decimal": _DECIMAL, "encoding": TEXT},
+        "quantity?": {"name": TEXT, "unit": TEXT},
     },
     "asked": {
         "round": POSITIVE,

@@ -15,6 +15,7 @@ from probewise.campaign.report.page import Content, Html, facts, folded, paragra
 from probewise.campaign.report.view import View
 from probewise.campaign.state.ledger import declared_names
 from probewise.numerals import listed
+from probewise.quantity import Quantity
 
 SHOWN = 4
 """Rows of a record that are written out."""
@@ -66,7 +67,8 @@ def _created(body: dict[str, Any]) -> str:
     sizes = "{:,} items, {:,} probes, {:,} features".format(*counts)
     settings = {name: value for name, value in goal.get("settings", goal).items() if value is not False}
     given = "; ".join(name if value is True else f"{name} {value}" for name, value in settings.items())
-    return f"{sizes}; goal {goal.get('name', 'best')}, {given}; {own}, seed {body['seed']}"
+    measured = f"{Quantity(**body['quantity']).heading}; " if "quantity" in body else ""
+    return f"{sizes}; {measured}goal {goal.get('name', 'best')}, {given}; {own}, seed {body['seed']}"
 
 
 def _round(body: dict[str, Any]) -> str:

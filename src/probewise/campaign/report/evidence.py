@@ -41,10 +41,11 @@ def evidence(view: View) -> Html:
         values, widths = lead_by_round(problem, view.trail.goal, rounds.pool, pair)
         ends = [labels[rounds.batch(round_)] for round_ in range(len(values))]
         more, less = reversed(pair) if view.charter.goal.minimise else pair
-        text = f"{now.items[more].name} less {now.items[less].name}: estimate and interval by round."
+        unit = view.charter.quantity.difference_heading("")
+        text = f"{now.items[more].name} less {now.items[less].name}{unit}: estimate and interval by round."
         panels.append(_panel("Lead over the closest rival", pictures.funnel(ends, values, widths, text), text))
     left = [float(standing.remaining.size) for standing in view.appraisal.standings]
-    alt = f"Items that may be {view.charter.goal.predicate}, by round"
+    alt = f"Items that may be {view.words.predicate}, by round"
     panels.append(_panel("Items left", pictures.stairs(labels, left, problem.n_items, alt), "Not ruled out, by round."))
     alt = "Measurements in all, by round"
     panels.append(_panel("Measurements", pictures.stairs(labels, total, 0.0, alt), "In all, by round."))
@@ -145,7 +146,9 @@ def _residuals(view: View) -> list[Content]:
         (r.name, f"{r.replicates:,}", number(r.difference, places), f"{r.standardised:+.1f}".replace("-", "−"))
         for r in worst
     ]
-    header = ("probe", "replicates", "off by", "in sd")
+    quantity = view.charter.quantity
+    header = ("probe", "replicates", quantity.difference_heading("off by"), "in sd")
+    of = f" of {quantity.heading}" if quantity else ""
     large = [r.name for r in worst[:3] if abs(r.standardised) > 3.0]
     return [
         tag(
@@ -153,7 +156,7 @@ def _residuals(view: View) -> list[Content]:
             _panel(
                 "What probes read",
                 pictures.agreement(points, large, alt),
-                "Means with two standard errors, against what the model says of them.",
+                f"Means{of} with two standard errors, against what the model says of them.",
             ),
             tag("div", tag("h3", "Largest deviations from the model"), table(header, rows, kinds="wnnn")),
             class_="panels pair",
@@ -192,8 +195,8 @@ def assumptions(view: View) -> Html:
     gone = rows["voided"] + rows["missing"]
     within = f", or misses that by no more than {goal.epsilon:.4g}" if goal.epsilon else ""
     texts = [
-        "The mean outcome of a probe is linear in its features, and an item is worth what the same line says of it, "
-        "even where the item itself was never measured.",
+        f"The mean {charter.quantity.noun} of a probe is linear in its features, and an item is worth what the same "
+        "line says of it, even where the item itself was never measured.",
         f"Measurements are independent, with noise {charter.problem.outcome.noise}. "
         "Several readings of one sample are one measurement.",
         "Every round was planned, by whomever and of whatever size, before any of its outcomes was seen.",
@@ -201,7 +204,7 @@ def assumptions(view: View) -> Html:
         "their outcomes; corrections replaced wrong outcomes by right ones.",
     ]
     promise = (
-        f"If this is so, what is declared {goal.predicate} is so{within}, with probability at least "
+        f"If this is so, what is declared {view.words.predicate} is so{within}, with probability at least "
         f"{percent(1.0 - view.ledger.risk)} over the whole campaign, however many rounds it took and how often one "
         f"looked{_versions(view.ledger.amended)}."
     )
@@ -222,5 +225,6 @@ def _columns(view: View) -> list[Content]:
     if model is None:
         return []
     rows = [(role.column, role.role, role.reason) for role in model.roles]
-    terms = f"Outcomes are taken to be the sum of {model.formula}, plus noise."
+    name = view.charter.quantity.name
+    terms = f"{f'The {name} is' if name else 'Outcomes are'} taken to be the sum of {model.formula}, plus noise."
     return [tag("h3", "Columns"), paragraphs(terms), table(("column", "role", "what it holds"), rows, kinds="wt-")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from probewise.campaign.findings.numbers import ItemNumbers
+from probewise.campaign.findings.places import ItemNumbers
 from probewise.campaign.report import pictures
 from probewise.campaign.report.page import (
     Content,
@@ -34,13 +34,13 @@ PRINTED = 200
 
 def headline(view: View) -> str:
     """The decision, or what is missing to it, in one sentence."""
-    goal, now, items = view.charter.goal, view.numbers, view.charter.problem.n_items
+    words, now, items = view.words, view.numbers, view.charter.problem.n_items
     if now.leader is None:
         return "Nothing has been measured yet."
     names = [now.items[item].name for item in now.guess]
     first = listed(names) or "no item"
     if view.certified:
-        found = goal.claim(names, exact=now.exact)
+        found = words.claim(names, exact=now.exact)
         return f"{found}, with confidence {percent(1.0 - view.ledger.risk)}."
     if view.declared and not view.adequacy.certifies:
         return f"No item is certified: {first} came out first, but the data contradict the assumptions."
@@ -52,7 +52,7 @@ def headline(view: View) -> str:
     others = plural(now.remaining - max(len(names), 1), "other item")
     sure = view.status.confidence
     sofar = "" if sure is None else f" with {attained(sure)}" + " so far" * (sure > 0)
-    return f"{first} lead{'s' * (len(names) <= 1)}{sofar}, but {others} of {items:,} may still be {goal.predicate}."
+    return f"{first} lead{'s' * (len(names) <= 1)}{sofar}, but {others} of {items:,} may still be {words.predicate}."
 
 
 def decision(view: View) -> Html:
@@ -134,7 +134,7 @@ def ranking(view: View) -> Html:
     picture = _intervals(view, order) if leader is not None else None
     caption = (
         f"Lines are intervals; all of them, for all pairs of items and at all times, hold with confidence {delta}. "
-        f"Filled: may still be {view.charter.goal.predicate}; hollow: ruled out or tied. An item can be ruled out "
+        f"Filled: may still be {view.words.predicate}; hollow: ruled out or tied. An item can be ruled out "
         "although its interval touches 0, because a decision needs less than an interval for every pair."
     )
     levels = any(math.isfinite(item.estimate) for item in now.items)
@@ -161,8 +161,11 @@ def _intervals(view: View, order: Sequence[int]) -> Html:
     last = _bar(now.items[order[-1]], sign)
     more = f"… {len(order) - TOP:,} more, down to {last.text}" if len(order) > TOP + BOTTOM + 5 else ""
     bars = [_bar(now.items[i], sign) for i in (order[:TOP] if more else order)]
-    alt = f"Differences of items to {leader}, with intervals"
-    return pictures.intervals(bars, more=more, label=f"estimated difference to {leader}", alt=alt)
+    alt, quantity = f"Differences of items to {leader}, with intervals", view.charter.quantity
+    label = quantity.difference_heading(
+        f"estimated difference{f' in {quantity.name}' * bool(quantity.name)} to {leader}"
+    )
+    return pictures.intervals(bars, more=more, label=label, alt=alt)
 
 
 def _bar(item: ItemNumbers, sign: float) -> pictures.Bar:
@@ -188,7 +191,9 @@ def _items(view: View, shown: Sequence[int], levels: bool) -> Html:
         mark = () if item.state == "eliminated" else (_state(view, item.state),)
         why = item.why.replace(f" behind {leader},", " behind the leader,") if len(leader) > 16 else item.why
         rows.append((rank[i], item.name, *level, *distance, joined([*mark, why], " ")))
-    header = ("#", "item", *(("estimate", "interval") if levels else ()), "behind", "interval", "why")
+    heading = f"estimated {view.charter.quantity.heading}" if view.charter.quantity else "estimate"
+    behind = view.charter.quantity.difference_heading("behind")
+    header = ("#", "item", *((heading, "interval") if levels else ()), behind, "interval", "why")
     classes = [now.items[i].state for i in shown]
     short = max(len(now.items[i].name) for i in shown) <= 24
     kinds = "n" + ("t" if short else "w") + "nn" * levels + "nnw"

@@ -10,6 +10,7 @@ import numpy as np
 from probewise.adequacy import Adequacy
 from probewise.campaign.findings.appraisal import Appraisal
 from probewise.campaign.findings.numbers import Numbers
+from probewise.campaign.findings.places import Words
 from probewise.campaign.findings.status import Status
 from probewise.campaign.journal.records import Record
 from probewise.campaign.state.charter import Charter
@@ -39,6 +40,11 @@ class View:
     def adequacy(self) -> Adequacy:
         """Whether the data agree with the assumptions."""
         return self.appraisal.adequacy
+
+    @property
+    def words(self) -> Words:
+        """The question, and what outcomes are called, in words."""
+        return Words(self.charter.goal, self.charter.quantity)
 
     @property
     def charter(self) -> Charter:

@@ -17,6 +17,7 @@ from probewise.goals import BestItem, Goal
 from probewise.model import Model
 from probewise.outcomes import Gaussian, Law
 from probewise.problem import Problem
+from probewise.quantity import OUTCOME, Quantity
 from probewise.run import check
 
 Columns = Mapping[str, list[Any]]
@@ -45,6 +46,8 @@ class Charter:
     """Share of δ set aside for data that change after they were looked at; None in journals of the first form."""
     dialect: Dialect = PLAIN
     """How the tables of the laboratory were written, and so its sheets are."""
+    quantity: Quantity = OUTCOME
+    """What outcomes are called, and their unit."""
 
     def __post_init__(self) -> None:
         check(self.problem, self.goal, self.algorithm)
@@ -115,6 +118,7 @@ class Charter:
             "item_columns": dict(self.item_columns),
             "amendments": self.amendments,
             "dialect": asdict(self.dialect),
+            **({"quantity": asdict(self.quantity)} if self.quantity else {}),
         }
 
     @classmethod
@@ -131,6 +135,7 @@ class Charter:
             body["item_columns"],
             body.get("amendments"),
             Dialect(**body.get("dialect", {})),
+            Quantity(**body.get("quantity", {})),
         )
 
 

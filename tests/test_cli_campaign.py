@@ -122,7 +122,7 @@ def test_the_quick_start_of_the_readme_finds_the_winner_in_five_commands(
             out = ok(step.removeprefix("probewise "), out).stdout
     words = re.compile(r"\d[\d.]*")
     assert words.sub("#", " ".join(out.split())) == words.sub("#", " ".join(printed.split()))
-    assert "XPhos, toluene, 100 is the best item, with confidence 95 %" in " ".join(out.split())
+    assert "XPhos, toluene, 100 is the best item in yield, with confidence 95 %" in " ".join(out.split())
     assert read("status lab/yield.campaign")["item"] == "XPhos, toluene, 100"
 
 

@@ -319,6 +319,12 @@ def test_outcomes_depend_on_seed_and_id_alone(tmp_path: Path) -> None:
     assert lines[1].split(",")[6] != lines[2].split(",")[6]
     assert data.fill_outcomes(tmp_path / "ask.csv", tmp_path / "ask.csv", seed=4) == 2  # in place
     assert (tmp_path / "ask.csv").read_text() != second.read_text()
+    with pytest.raises(InvalidTable, match=r"fills in CSV files, got .*ask\.xlsx; ask for a \.csv"):
+        data.fill_outcomes(tmp_path / "ask.xlsx", first)
+    named = (tmp_path / "ask.csv").read_text().replace("outcome", "yield (%)", 1)  # as a campaign may call them
+    (tmp_path / "named.csv").write_text(named)
+    assert data.fill_outcomes(tmp_path / "named.csv", tmp_path / "named.csv") == 0
+    assert (tmp_path / "named.csv").read_text() == named
     with pytest.raises(InvalidTable, match="asks for 'QPhos, THF, 60', which the example does not have"):
         data.fill_outcomes(asked(tmp_path / "ask.csv", ['1-1,1,"QPhos, THF, 60",1,,QPhos']), first)
 

@@ -34,7 +34,9 @@ def shown(out: Path, *, drawn: bool, quiet: bool) -> dict[str, Any]:
         output.say(STORY)
         print_roles(problem)
     with TemporaryDirectory() as folder:
-        campaign = pw.Campaign.create(Path(folder) / "yield.campaign", problem, seed=SEED, author="demo")
+        campaign = pw.Campaign.create(
+            Path(folder) / "yield.campaign", problem, seed=SEED, author="demo", outcome_name="yield", unit="%"
+        )
         with output.working("Measuring", quiet=quiet):
             seen = _measured(campaign, Path(folder) / "ask.csv")
         report = out / "report.html"

@@ -33,4 +33,6 @@ def command(folder: Path, as_json: bool) -> None:
         return
     output.written(*files)
     items, probes, campaign = (shlex.quote(str(path)) for path in (*sorted(files), folder / "yield.campaign"))
-    output.line(f"Next: probewise new {campaign} --probes {probes} --items {items} --sigma 3")
+    output.line(
+        f"Next: probewise new {campaign} --probes {probes} --items {items} --sigma 3 --outcome-name yield --unit %"
+    )

@@ -24,6 +24,7 @@ TABLES = ("items.csv", "probes.csv")
 _LIGANDS = {"PPh3": 30.0, "dppf": 38.0, "SPhos": 44.0, "XPhos": 51.0}
 _SOLVENTS = {"THF": 0.0, "ethanol": 2.0, "toluene": -3.0, "DMF": 9.0}
 _PER_DEGREE = 0.45
+_NOT_CSV = (".xlsx", ".ods", ".parquet")
 
 
 def example_path(name: str) -> Path:
@@ -54,8 +55,13 @@ def fill_outcomes(ask_csv: str | Path, out_csv: str | Path, seed: int = 0) -> in
 
     The noise of a row is fixed by the seed and the id of the measurement: filled twice, the outcomes are the same.
     """
+    if Path(ask_csv).suffix.casefold() in _NOT_CSV:
+        raise InvalidTable(f"the laboratory of the example fills in CSV files, got {ask_csv}; ask for a .csv.")
     table = read_table(ask_csv)
-    outcomes = [str(cell) for cell in table.column("outcome")]
+    # a campaign may call its outcomes as it likes; they follow the replicates
+    own = table.header[table.header.index("replicate") + 1 :] if "replicate" in table.header else ()
+    heading = own[0] if own and "outcome" not in table.header else "outcome"
+    outcomes = [str(cell) for cell in table.column(heading)]
     ids, probes = table.text("measurement"), table.text("probe")
     means = true_yields("probes.csv")
     if strangers := sorted(set(probes) - set(means)):
@@ -64,10 +70,9 @@ def fill_outcomes(ask_csv: str | Path, out_csv: str | Path, seed: int = 0) -> in
         cell or f"{means[probe] + SIGMA * _noise(seed, name):.2f}"
         for cell, probe, name in zip(outcomes, probes, ids, strict=True)
     ]
-    place = table.header.index("outcome")
-    columns = [filled if j == place else [str(cell) for cell in column] for j, column in enumerate(table.columns)]
+    cells = [filled if name == heading else [str(cell) for cell in table.column(name)] for name in table.header]
     with new_file(out_csv) as file:
-        file.writelines(csv_lines([table.header, *zip(*columns, strict=True)]))
+        file.writelines(csv_lines([table.header, *zip(*cells, strict=True)]))
     return sum(not cell for cell in outcomes)
 
 

@@ -152,7 +152,7 @@ def test_the_bound_that_matters_stands_beside_the_claim() -> None:
     assert said("tied", -3.0, minimise=True).endswith("and at most 0.5 above it")  # no more than epsilon
     assert said("remaining", -0.3) == "A is estimated 2.0 ± 2.3 above B, the closest rival"
     assert said("remaining", -3.0, behind=-1.0) == "A is estimated 1.0 ± 2.0 below B, the closest rival"
-    assert said("eliminated", 0.7, name="dose").startswith("the dose of A is estimated 2 above that of B, the closest")
+    assert said("eliminated", 0.7, name="dose").startswith("The dose of A is estimated 2 above that of B, the closest")
 
 
 def test_ties_within_epsilon_are_named() -> None:

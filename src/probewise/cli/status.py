@@ -16,6 +16,8 @@ from probewise.cli.campaigns import opened, path_argument
 from probewise.cli.inputs import json_option
 from probewise.cli.roles import roles
 from probewise.numerals import attained, plural
+from probewise.quantity import Quantity
+from probewise.tables import as_text
 
 if TYPE_CHECKING:
     from probewise.campaign import Campaign, ItemStatus, Status
@@ -49,9 +51,18 @@ def command(path: str, everything: bool, as_json: bool) -> None:
     output.say(standing.sentence, style="bold green" if standing.answer is not None else "bold")
     for warning in standing.warnings:
         output.say(f"Warning: {warning}", style="yellow")
+    _recipe(standing)
     _progress(standing)
     _facts(campaign, standing)
     _ranking(campaign, standing, len(standing.items) if everything else output.ROWS)
+
+
+def _recipe(standing: Status) -> None:
+    """Every column of the item that was found; of several, the report has them."""
+    if standing.answer is None or len(standing.answer) != 1 or not standing.recipes[standing.answer[0]]:
+        return
+    cells = standing.recipes[standing.answer[0]].items()
+    output.facts([(name, as_text(cell), "") for name, cell in cells], words=True)
 
 
 def _progress(standing: Status) -> None:
@@ -102,13 +113,15 @@ def _confidence(standing: Status, epsilon: float) -> list[tuple[str, str, str]]:
 
 
 def _ranking(campaign: Campaign, standing: Status, most: int) -> None:
+    from probewise.campaign.findings.places import APART
+
     shown = standing.items[:most]
     if standing.leader is None or not shown:
         return
     place = _Axis(shown)
     drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim")
     drawn.add_column("item", overflow="fold", max_width=32)
-    heading = f"estimated {campaign.quantity.heading}" if campaign.quantity else "estimate"
+    heading = campaign.quantity.heading if campaign.quantity else "estimate"
     drawn.add_column(Text(visible(heading)), justify="right", no_wrap=True)
     drawn.add_column(f"{100 * (1 - standing.risk):.4g} % intervals", no_wrap=True)
     drawn.add_column("", overflow="fold")
@@ -119,13 +132,15 @@ def _ranking(campaign: Campaign, standing: Status, most: int) -> None:
             Text(visible(item.name), style=style),
             _estimate(item),
             place.drawn(item),
-            Text(visible(_why(item, standing)), style=style),
+            Text(visible(_why(item, standing, campaign.quantity)), style=style),
         )
     output.show(Padding(drawn, (0, 0, 1, 1)))
     if len(standing.items) > len(shown):
         output.say(f"and {len(standing.items) - len(shown):,} more, which --all lists.", style="dim")
     if any(item.low is not None for item in shown):
         output.say("Differences are known better than values: intervals of items that differ may overlap.", style="dim")
+    if not standing.subtracts:
+        output.say(APART, style="dim")
 
 
 def _estimate(item: ItemStatus) -> str:
@@ -137,13 +152,14 @@ def _estimate(item: ItemStatus) -> str:
     return with_width(item.estimate, width)
 
 
-def _why(item: ItemStatus, standing: Status) -> str:
-    """State and reason, in one line if it can be; --json and the report have all of it."""
+def _why(item: ItemStatus, standing: Status, quantity: Quantity) -> str:
+    """State and reason, in one line if it can be, so without a unit; --json and the report have all of it."""
     if item.state not in STYLES and standing.answer is None:
         return "first, but not certified"
     if item.state == "leading" or item.state not in STYLES:
         return item.state
     why = item.why.rpartition(", ")[0] if item.why.endswith("standard errors") else item.why
+    why = why.replace(f"{quantity.difference('')} behind", " behind")
     return why.removesuffix(f" {standing.leader}") if why.endswith(f" behind {standing.leader}") else why
 
 

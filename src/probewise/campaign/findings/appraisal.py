@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from probewise.adequacy import Adequacy, check_adequacy
 from probewise.algorithms.base import Standing
+from probewise.campaign.findings.effects import Effect, effects
 from probewise.campaign.findings.numbers import Finished, Numbers, numbers
 from probewise.campaign.state.ledger import Ledger
 from probewise.campaign.state.replay import Trail
@@ -27,6 +28,8 @@ class Appraisal:
     """The rounds that these make."""
     numbers: Numbers
     """An estimate and an interval for every item."""
+    effects: tuple[Effect, ...]
+    """What each column of the tables does."""
     adequacy: Adequacy
     """The checks on all complete rounds; a confirmation that came after the decision counts too."""
 
@@ -50,7 +53,8 @@ def appraised(ledger: Ledger, trail: Trail) -> Appraisal:
         quantity=charter.quantity,
     )
     now = standings[-1] if standings else algorithm.standing(*trail.search, trail.state)
-    return Appraisal(batches, standings, now, rounds, found, scrutinised(ledger, found.leader))
+    matter = effects(problem, goal, rounds.pool, found.data)
+    return Appraisal(batches, standings, now, rounds, found, matter, scrutinised(ledger, found.leader))
 
 
 def scrutinised(ledger: Ledger, leader: int | None) -> Adequacy:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -13,13 +13,15 @@ from probewise.algorithms.base import Standing
 from probewise.campaign.findings.places import ItemNumbers, Places, Words
 from probewise.confidence import mixture_width
 from probewise.coordinates import Array
-from probewise.estimate import Pooled, Sums, least_squares
+from probewise.estimate import Estimate, Pooled, Sums, least_squares
 from probewise.goals import Answer, Goal
 from probewise.measurements import Measurements, SumOfSquares
 from probewise.problem import Problem
 from probewise.quantity import OUTCOME, Quantity
 from probewise.threads import few
 
+_SEEN = 0.02
+"""Share of the width of an interval up to which nobody sees a difference."""
 LEADERS = 8
 """Most leaders of the past that may be named as the one that ruled an item out."""
 SCALE = 1.0
@@ -48,6 +50,21 @@ class Numbers:
     """Why the leader leads."""
     sentence: str
     """Who leads or is the best, how surely, and why."""
+    data: Estimate = field(compare=False, repr=False)
+    """Least squares on all batches together."""
+
+    @property
+    def subtracts(self) -> bool:
+        """Whether distances to the leader are, to the digits that are known, differences of the estimates."""
+        if self.leader is None:
+            return True
+        own = self.items[self.leader]
+        rest = (
+            (abs(abs(own.estimate - item.estimate) - abs(item.behind)), item.high - item.estimate)
+            for item in self.items
+            if math.isfinite(own.estimate + item.estimate + item.behind)
+        )
+        return all(off <= _SEEN * width or math.isinf(width) for off, width in rest)
 
     @property
     def remaining(self) -> int:
@@ -125,7 +142,18 @@ def numbers(
     reason = "" if leader is None else words.reason(items, items[leader].name, rival, len(guess))
     exact = (not standings or standings[-1].exact) and not any(item.state == "tied" for item in items)
     found = words.sentence(items, leader, guess, rival, None if answer is None else risk, exact)
-    return Numbers(tuple(items), tuple(order), leader, guess, rival, answer is not None, exact, reason, found)
+    decided = answer is not None
+    return Numbers(tuple(items), tuple(order), leader, guess, rival, decided, exact, reason, found, data)
+
+
+def intervals(problem: Problem, goal: Goal, pool: Pooled, rows: Array, sizes: Array) -> tuple[Array, Array]:
+    """(k,) twice: estimates and half-widths of y'θ for rows y (k, d), which hold for all rows and at all times at once.
+
+    NaN and infinity where no round determines a row; ``sizes`` are those of the numbers whose rounding moved it.
+    """
+    found = _spans(pool, rows, sizes, problem.outcome.left(goal.delta) / len(rows))
+    found = found.times(problem.outcome.bound(pool.pure_error, goal.delta))
+    return found.value, found.width
 
 
 def lead_by_round(problem: Problem, goal: Goal, pool: Pooled, pair: tuple[int, int]) -> tuple[list[float], list[float]]:

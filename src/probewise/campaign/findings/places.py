@@ -11,6 +11,11 @@ from probewise.numerals import listed, three_digits, with_width
 from probewise.problem import Problem
 from probewise.quantity import OUTCOME, Quantity
 
+APART = (
+    "Estimated differences are not quite the differences of the estimates: each number weights the rounds by what they "
+    "tell of it."
+)
+
 
 @dataclass(frozen=True)
 class ItemNumbers:
@@ -119,7 +124,7 @@ class Words:
             size = with_width(abs(rival.behind), rival.most - rival.behind)
         subject = who or "it"
         if named:
-            subject = f"its {named}" if who is None else f"the {named} of {who}"
+            subject = f"its {named}" if who is None else f"The {named} of {who}"
         that = f"that of {rival.name}" if named else rival.name
         return f"{subject} is estimated {self.quantity.difference(size)} {sides[0]} {that}, the closest rival{bound}"
 

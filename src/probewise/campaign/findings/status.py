@@ -9,12 +9,15 @@ from typing import Any
 
 from probewise.adequacy import Adequacy
 from probewise.campaign.findings.appraisal import Appraisal
+from probewise.campaign.findings.effects import Effect
 from probewise.campaign.findings.numbers import Numbers
 from probewise.campaign.findings.places import Words
 from probewise.campaign.journal.storage import VERSION
+from probewise.campaign.state.charter import Charter
 from probewise.campaign.state.ledger import Ledger, declared_names
 from probewise.campaign.state.replay import Trail
 from probewise.numerals import listed
+from probewise.problem import Problem
 
 
 @dataclass(frozen=True)
@@ -81,6 +84,14 @@ class Status:
     """What outcomes are called; empty if that was not said."""
     unit: str
     """Their unit."""
+    checks: dict[str, str]
+    """Verdicts on what the confidence rests on: noise, drift and fit (whether outcomes are linear in the features)."""
+    recipes: dict[str, dict[str, Any]]
+    """Every column of the items of the answer or, until there is one, of the best guess."""
+    effects: tuple[Effect, ...]
+    """What each column of the tables does to the outcome; empty where features were given as they are."""
+    subtracts: bool
+    """Whether distances between items are, to the digits that are known, differences of their estimates."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain dictionaries and lists."""
@@ -117,7 +128,43 @@ def status(ledger: Ledger, trail: Trail, appraisal: Appraisal) -> Status:
         confidence=_attained(ledger, trail, adequacy),
         outcome_name=ledger.charter.quantity.name,
         unit=ledger.charter.quantity.unit,
+        checks={check.name: check.verdict for check in adequacy.checks},
+        recipes={names[item]: recipe(ledger.charter, item) for item in found.guess},
+        effects=appraisal.effects,
+        subtracts=found.subtracts,
     )
+
+
+def recipe(charter: Charter, item: int) -> dict[str, Any]:
+    """Every column of an item as the laboratory's own table has it; where that is empty, None."""
+    return {name: cells[item] for name, cells in charter.item_columns.items()}
+
+
+_DOUBTS = {
+    "noise": "the noise looks larger than stated",
+    "drift": "rounds do not agree with each other",
+    "fit": "outcomes do not look linear in the features",
+}
+
+
+def reservation(adequacy: Adequacy, problem: Problem) -> str:
+    """What stands beside a decision if a check is doubtful, or if linearity could not be checked; else nothing."""
+    doubts = [_DOUBTS[check.name] for check in adequacy.checks if check.verdict == "doubtful"]
+    if doubts:
+        return f", but with doubts: {listed(doubts)}"
+    fit = adequacy.fit
+    why = fit.found.partition("because ")[2].rstrip(".")
+    if fit.verdict != "unchecked" or problem.n_items == 1 or _tautological(problem):
+        return ""
+    return f", but whether outcomes are linear is unchecked: {why}"
+
+
+def _tautological(problem: Problem) -> bool:
+    """Whether nothing is assumed: probes may have any means, and every item is a probe."""
+    if problem.coordinates.rank < problem.n_probes:
+        return False
+    rows = {row.tobytes() for row in problem.probes + 0.0}
+    return all(row.tobytes() in rows for row in problem.items + 0.0)
 
 
 def _attained(ledger: Ledger, trail: Trail, adequacy: Adequacy) -> float | None:
@@ -195,7 +242,7 @@ def _sentence(ledger: Ledger, found: Numbers, adequacy: Adequacy) -> str:
         are = "is" if len(found.guess) <= 1 else "are"
         return f"{first} came out first, but {are} not certified: {why}. {found.reason}"
     if found.decided:
-        return f"{found.sentence} You may stop."
+        return f"{found.sentence} You may stop{reservation(adequacy, ledger.charter.problem)}."
     sheet = ledger.waiting
     if sheet is None:
         following = "round" if ledger.open is None else f"batch of round {ledger.open}"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from probewise.campaign.findings.places import ItemNumbers
+from probewise.campaign.findings.places import APART, ItemNumbers
+from probewise.campaign.findings.status import reservation
 from probewise.campaign.report import pictures
 from probewise.campaign.report.page import (
     Content,
@@ -21,13 +22,12 @@ from probewise.campaign.report.page import (
 )
 from probewise.campaign.report.view import View
 from probewise.numerals import attained, listed, percent, plural, with_width
+from probewise.tables import as_text
 
 TOP, BOTTOM = 20, 5
 """Items that are shown of a long ranking."""
-COLUMNS = 8
-"""Columns of the leader up to which they are shown."""
-FEW = 5
-"""Items of the answer up to which it is said what they are."""
+FEW = 4
+"""Items of the answer up to which their recipes stand side by side."""
 PRINTED = 200
 """Folded rows up to which they are printed."""
 
@@ -64,8 +64,9 @@ def decision(view: View) -> Html:
         [
             tag("p", _verdict(view), class_="over"),
             tag("h1", headline(view)),
-            paragraphs(view.numbers.reason, class_="lead"),
-            paragraphs(missing(view), *(_features(view, item) for item in view.numbers.guess[:FEW]), class_="soft"),
+            paragraphs(view.numbers.reason, _reserved(view), class_="lead"),
+            paragraphs(missing(view), class_="soft"),
+            _recipes(view),
             tag("dl", *_tiles(view), class_="tiles"),
             tag("ul", *alerts, class_="alerts") if alerts else None,
         ]
@@ -91,25 +92,38 @@ def missing(view: View) -> str:
     if status.forecast is None:
         return waiting
     left = {name: float(status.forecast[name]) for name in ("measurements", "low", "high", "cost", "rounds")}
+    price = f", at a cost of about {number(left['cost'])}" if view.costly else ""
     span = f"with probability 80 % between {number(left['low'], 0)} and {number(left['high'], 0)}"
     return (
         f"{waiting}Forecast: about {number(left['measurements'], 0)} more measurements ({span}) in "
-        f"{number(left['rounds'], 0)} rounds, at a cost of about {number(left['cost'])}."
+        f"{number(left['rounds'], 0)} rounds{price}."
     )
 
 
-def _features(view: View, item: int) -> str:
-    """What an item is."""
-    cells = [(name, column[item]) for name, column in view.charter.item_columns.items()]
-    known = [f"{name} {number(cell) if isinstance(cell, float) else cell}" for name, cell in cells if cell is not None]
-    return f"{view.numbers.items[item].name}: {' · '.join(known)}" if 0 < len(known) <= COLUMNS else ""
+def _reserved(view: View) -> str:
+    """What a decision leaves open, in a sentence."""
+    text = reservation(view.adequacy, view.charter.problem) if view.certified else ""
+    return _sentence(text.removeprefix(", but ")) if text else ""
+
+
+def _recipes(view: View) -> Html | None:
+    """What the items of the answer, or the leader, are: every column of the laboratory's own table, in full."""
+    recipes, columns = view.status.recipes, tuple(view.charter.item_columns)
+    if not recipes or not columns:
+        return None
+    names = tuple(recipes)
+    if len(names) <= FEW:
+        rows = [(column, *(as_text(recipes[name][column]) for name in names)) for column in columns]
+        return table(("recipe", *names), rows, kinds="t" + "w" * len(names))
+    cells = [(name, *(as_text(recipe[column]) for column in columns)) for name, recipe in recipes.items()]
+    return folded(f"What the {len(names)} items are", table(("item", *columns), cells, kinds="w" * (len(columns) + 1)))
 
 
 def _tiles(view: View) -> list[Html]:
     status = view.status
     tiles: list[tuple[str, Content]] = [
         ("measurements", f"{status.measurements:,}"),
-        ("cost", number(status.cost)),
+        *([("cost", number(status.cost))] if view.costly else []),
         ("rounds", f"{status.rounds:,}"),
         ("items left", f"{view.numbers.remaining:,} of {view.charter.problem.n_items:,}"),
     ]
@@ -143,9 +157,10 @@ def ranking(view: View) -> Html:
         if levels
         else "The probes measured so far compare items without fixing their levels: only distances are known."
     )
+    apart = "" if now.subtracts else APART
     return section(
         "Ranking",
-        paragraphs(f"No item is ranked by its luckiest outcome: every number pools all rounds. {why}"),
+        paragraphs(f"No item is ranked by its luckiest outcome: every number pools all rounds. {why}{apart}"),
         tag("figure", tag("div", picture, class_="pic"), tag("figcaption", caption)) if picture is not None else None,
         _items(view, shown, levels),
         _rest(view, rest, levels),

@@ -72,6 +72,11 @@ class View:
         algorithm = self.charter.algorithm
         return algorithm.proven and (algorithm.takes_any_rounds or not self.ledger.amended)
 
+    @property
+    def costly(self) -> bool:
+        """Whether anything was said about costs."""
+        return bool((self.charter.problem.cost != 1.0).any())
+
     def rows(self) -> dict[str, int]:
         """How many rows were asked for, and what became of them."""
         sheets = self.ledger.sheets

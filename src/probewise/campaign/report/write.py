@@ -7,6 +7,7 @@ from pathlib import Path
 from probewise.campaign.journal.storage import VERSION
 from probewise.campaign.report.chronicle import journal, replaying
 from probewise.campaign.report.evidence import adequacy, assumptions, evidence
+from probewise.campaign.report.matters import matters
 from probewise.campaign.report.page import Html, joined, page, tag
 from probewise.campaign.report.sections import decision, headline, ranking
 from probewise.campaign.report.view import View
@@ -15,6 +16,7 @@ from probewise.files import new_file
 
 PARTS = {
     "ranking": "Ranking",
+    "matters": "What matters",
     "evidence": "Evidence",
     "model": "Check of the model",
     "assumptions": "Assumptions",
@@ -42,11 +44,14 @@ def report(now: View) -> str:
 
 def body(now: View) -> Html:
     """All sections, from the decision down to the records."""
-    links = (tag("a", title, href=f"#{part}") for part, title in PARTS.items())
+    effects = matters(now)
+    there = {part: title for part, title in PARTS.items() if part != "matters" or effects is not None}
+    links = (tag("a", title, href=f"#{part}") for part, title in there.items())
     time = now.ledger.last.time[:16].replace("T", " ")
     parts = [
         tag("header", decision(now), tag("nav", *links)),
         ranking(now),
+        *([] if effects is None else [effects]),
         evidence(now),
         adequacy(now),
         assumptions(now),

@@ -135,6 +135,8 @@ TESTS: dict[str, tuple[str, ...]] = {
     "campaign/entry": ("campaign", "sheets", "spreadsheets"),
     "campaign/rows": ("campaign", "sheets", "spreadsheets"),
     "campaign/numbers": ("numbers", "guarantees", "goals"),
+    "campaign/words": ("numbers", "quantity", "goals"),
+    "campaign/effects": ("effects",),
     "campaign/appraisal": ("numbers", "guarantees", "campaign"),
     "campaign/status": ("campaign", "goals", "attained", "cli_campaign"),
     "campaign/news": ("campaign", "goals"),

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 import probewise as pw
 from probewise.campaign import Memory
 from probewise.campaign.findings.effects import Effect, effects, grouped, reach
-from probewise.campaign.findings.places import APART
+from probewise.campaign.findings.words import APART
 from probewise.cli import main
 from probewise.confidence import mixture_width
 from probewise.estimate import Pooled, least_squares

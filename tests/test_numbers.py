@@ -13,7 +13,7 @@ from probewise.algorithms.base import Standing
 from probewise.campaign import Campaign, Memory
 from probewise.campaign.findings.appraisal import appraised, scrutinised
 from probewise.campaign.findings.numbers import SCALE, Finished, Numbers, lead_by_round, numbers
-from probewise.campaign.findings.places import ItemNumbers, Words
+from probewise.campaign.findings.words import ItemNumbers, Words
 from probewise.confidence import mixture_width, noise_bound
 from probewise.measurements import Measurements
 from probewise.numerals import with_width

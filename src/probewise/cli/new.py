@@ -225,7 +225,7 @@ def _report(
     expected: dict[float, pw.Forecast],
     odd: list[str],
 ) -> None:
-    from probewise.campaign.findings.places import Words
+    from probewise.campaign.findings.words import Words
 
     compared = f"{plural(problem.n_items, 'item')} by {problem.n_probes:,} probes"
     output.title(f"{compared}, with confidence {100 * (1 - goal.delta):.4g} %")

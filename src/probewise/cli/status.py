@@ -78,7 +78,7 @@ def _progress(standing: Status) -> None:
 
 
 def _facts(campaign: Campaign, standing: Status) -> None:
-    from probewise.campaign.findings.places import Words
+    from probewise.campaign.findings.words import Words
 
     costly = bool((campaign.problem.cost != 1.0).any())
     rounds = f"in {plural(standing.rounds, 'round')}"
@@ -113,7 +113,7 @@ def _confidence(standing: Status, epsilon: float) -> list[tuple[str, str, str]]:
 
 
 def _ranking(campaign: Campaign, standing: Status, most: int) -> None:
-    from probewise.campaign.findings.places import APART
+    from probewise.campaign.findings.words import APART
 
     shown = standing.items[:most]
     if standing.leader is None or not shown:

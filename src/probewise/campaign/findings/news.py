@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from probewise.campaign.findings.places import Words
+from probewise.campaign.findings.words import Words
 from probewise.campaign.journal.records import Record
 from probewise.campaign.state.ledger import Ledger
 from probewise.goals import Answer

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from probewise.algorithms.base import Standing
-from probewise.campaign.findings.places import ItemNumbers, Places, Words
+from probewise.campaign.findings.words import ItemNumbers, Places, Words
 from probewise.confidence import mixture_width
 from probewise.coordinates import Array
 from probewise.estimate import Estimate, Pooled, Sums, least_squares

@@ -11,7 +11,7 @@ from probewise.adequacy import Adequacy
 from probewise.campaign.findings.appraisal import Appraisal
 from probewise.campaign.findings.effects import Effect
 from probewise.campaign.findings.numbers import Numbers
-from probewise.campaign.findings.places import Words
+from probewise.campaign.findings.words import Words
 from probewise.campaign.journal.storage import VERSION
 from probewise.campaign.state.charter import Charter
 from probewise.campaign.state.ledger import Ledger, declared_names

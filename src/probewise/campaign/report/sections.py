@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from probewise.campaign.findings.places import APART, ItemNumbers
 from probewise.campaign.findings.status import reservation
+from probewise.campaign.findings.words import APART, ItemNumbers
 from probewise.campaign.report import pictures
 from probewise.campaign.report.page import (
     Content,

@@ -10,8 +10,8 @@ import numpy as np
 from probewise.adequacy import Adequacy
 from probewise.campaign.findings.appraisal import Appraisal
 from probewise.campaign.findings.numbers import Numbers
-from probewise.campaign.findings.places import Words
 from probewise.campaign.findings.status import Status
+from probewise.campaign.findings.words import Words
 from probewise.campaign.journal.records import Record
 from probewise.campaign.state.charter import Charter
 from probewise.campaign.state.ledger import Ledger

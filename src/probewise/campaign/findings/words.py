@@ -1,4 +1,4 @@
-"""Places: where each item stands, and why, in words."""
+"""Words: where each item stands, and why, as sentences have it."""
 
 from __future__ import annotations
 

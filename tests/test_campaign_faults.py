@@ -112,6 +112,12 @@ def put(at: int, *path: Any, value: Any) -> Callable[[list[Any]], None]:
     return change
 
 
+def rage(records: list[Any]) -> None:
+    """Another algorithm, which keeps no memo."""
+    records[0]["body"]["algorithm"] = {"name": "rage", "settings": {}}
+    del records[0]["body"]["memo"]
+
+
 def add(kind: str, **body: Any) -> Callable[[list[Any]], None]:
     """One more record before the note, which is the last."""
 
@@ -193,8 +199,12 @@ FORGERIES: dict[str, tuple[Callable[[list[Any]], None], str]] = {
     "stock of nothing": (put(8, "body", "probe", value="c"), "record 8 .*: there is no probe 'c'"),
     "negative stock": (put(8, "body", "stock", value=-1), "record 8 .*'stock' must be a whole number of at least 0"),
     "huge stock": (put(8, "body", "stock", value=HUGE), "record 8 .*'stock' must be a whole number of at least 0"),
-    "stock and RAGE": (
+    "memo and RAGE": (
         put(1, "body", "algorithm", value={"name": "rage", "settings": {}}),
+        "record 1 .*: rage keeps nothing of what it begins with, got 'probes, weights'",
+    ),
+    "stock and RAGE": (
+        rage,
         "record (7|8) .*(takes no rounds of the laboratory's own|limits the stock)",
     ),
     "item that is not there": (add("decided", item="C", round=1), "record 10 .*: there is no item 'C'"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -104,6 +104,22 @@ class Algorithm(abc.ABC, Generic[S]):
     @abc.abstractmethod
     def standing(self, problem: Problem, goal: Goal, state: S) -> Standing:
         """How far it has come: the items not ruled out, who leads, and the progress if it can say."""
+
+    def memo(self, problem: Problem, goal: Goal) -> dict[str, Any] | None:
+        """What ``init`` solves for, as JSON: a campaign keeps it in its first record. None where that is nothing."""
+        return None
+
+    def resume(self, problem: Problem, goal: Goal, memo: Mapping[str, Any]) -> S:
+        """The state of ``init`` from what ``memo`` gave for the same question, whatever its δ, without solving.
+
+        InvalidAlgorithm for what no problem of this kind can have given. Anything else must leave the guarantee as it
+        is, provided that it was fixed before the first outcome.
+        """
+        raise InvalidAlgorithm(f"{self.name} keeps nothing of what it begins with, got {', '.join(memo)!a:.40}.")
+
+    def check_memo(self, problem: Problem, goal: Goal, memo: Mapping[str, Any]) -> None:
+        """InvalidAlgorithm unless this problem gives such a memo; it may take as long as ``init``."""
+        self.resume(problem, goal, memo)
 
     def tell_overlapping(self, problem: Problem, goal: Goal, state: S, rounds: Sequence[Measurements]) -> S:
         """The state after rounds that overlapped in time, so that each may have been planned by parts of the others."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -63,6 +63,18 @@ class Batched(Algorithm[Any]):
     def init(self, problem: Problem, goal: Goal) -> Any:
         """The first state of the algorithm."""
         return self.algorithm.init(problem, goal)
+
+    def memo(self, problem: Problem, goal: Goal) -> dict[str, Any] | None:
+        """What the algorithm would keep."""
+        return self.algorithm.memo(problem, goal)
+
+    def resume(self, problem: Problem, goal: Goal, memo: Mapping[str, Any]) -> Any:
+        """The first state of the algorithm, from what it kept."""
+        return self.algorithm.resume(problem, goal, memo)
+
+    def check_memo(self, problem: Problem, goal: Goal, memo: Mapping[str, Any]) -> None:
+        """As the algorithm checks it."""
+        self.algorithm.check_memo(problem, goal, memo)
 
     def ask(self, problem: Problem, goal: Goal, state: Any, rng: np.random.Generator) -> Counts:
         """What the algorithm asks, with more of the same probes where batches would be too small."""

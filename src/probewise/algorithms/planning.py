@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from probewise.coordinates import Array, Counts, coordinates
-from probewise.design import Directions, Pairs, largest_variance, optimal_design, reduce_support
+from probewise.coordinates import Array, Counts, coordinates, unscaled
+from probewise.design import Directions, Pairs, largest_variance, optimal_design, recertified, reduce_support
+from probewise.design.criterion import contains
 from probewise.design.memory import remembered
 from probewise.design.solvers import frank_wolfe
 from probewise.errors import InvalidAlgorithm, NotIdentifiable, OutOfStock
@@ -121,6 +123,65 @@ def allocated(
         more = replicates * _rounded(problem, weights, -(-left // replicates))
         counts += np.minimum(more, room - counts).astype(np.int64)  # all of it, or one more probe is full
     return counts
+
+
+def kept(weights: Array) -> dict[str, Any]:
+    """The weights of a design as JSON: the probes that have weight, and it."""
+    (probes,) = np.nonzero(weights)
+    return {"probes": probes.tolist(), "weights": weights[probes].tolist()}
+
+
+def recalled(problem: Problem, directions: Directions, memo: Mapping[str, Any]) -> Array:
+    """(n,): the weights that ``kept`` gave; refused unless they are a design that determines every direction."""
+    weights = np.zeros(problem.n_probes)
+    if {*memo} == {"probes", "weights"}:
+        _put(memo["probes"], memo["weights"], weights)
+    if abs(weights.sum() - 1.0) <= _SUM:
+        rows, shares = problem.scaled_probes[weights > 0], weights[weights > 0]
+        # rounding may hide a direction from either of two systems that span the same
+        for system in (coordinates(rows), unscaled(coordinates(rows * np.sqrt(shares)[:, None]), rows)):
+            if system.rank == problem.coordinates.rank or contains(system, directions):
+                return weights
+    raise InvalidAlgorithm(
+        "the design kept from the start must have probes in ascending order and positive weights that sum to 1, and "
+        f"must determine all that is compared, got {str({**memo})!a:.80}."
+    )
+
+
+def _put(probes: Any, given: Any, weights: Array) -> None:
+    """Put weights where they belong, if these are lists of as many probes, ascending, and positive numbers."""
+    if not (isinstance(probes, list) and isinstance(given, list) and len(probes) == len(given) > 0):
+        return
+    fits = all(type(weight) is float and 0 < weight <= 1 for weight in given)
+    if (
+        fits
+        and all(type(probe) is int and 0 <= probe < weights.size for probe in probes)
+        and (np.diff(probes) > 0).all()
+    ):
+        weights[probes] = given
+
+
+_SUM = 1e-9
+"""What rounding may do to the sum of weights, with room to spare."""
+
+
+def check_recalled(problem: Problem, directions: Directions, memo: Mapping[str, Any], *, tol: float) -> None:
+    """Refuse a design that is worse than ``plan`` can have given: within tol of the best, twice for its specks.
+
+    By its certificate, or by its largest variance: each may be spoilt by rounding where probes are nearly dependent.
+    """
+    weights, probes = recalled(problem, directions, memo), problem.scaled_probes
+    best = optimal_design(probes, directions, cost=problem.cost, tol=tol)
+    found = recertified(best, probes, directions, weights, cost=problem.cost)
+    own, other = (
+        float(problem.cost @ each) * largest_variance(probes, each, directions) for each in (weights, best.weights)
+    )
+    most = (1.0 + tol) ** 2 * (1.0 + _SUM)
+    if not (found.value <= most * best.value or own <= most * other < math.inf):
+        raise InvalidAlgorithm(
+            f"the design kept from the start is not that of the problem: its largest variance is {own:.6g}, and that "
+            f"of the best is {other:.6g}."
+        )
 
 
 def unit_whitener(problem: Problem, weights: Array) -> Array:

@@ -49,15 +49,16 @@ class Campaign:
     """A search that may take months, restarts and several people.
 
     Made by ``create`` or ``open``. All it holds is a copy of the journal and what follows from it; every method first
-    reads what others have written.
+    reads what others have written, unless it was opened for one look.
     """
 
-    def __init__(self, store: Storage, first: Record, *, author: str | None) -> None:
+    def __init__(self, store: Storage, first: Record, *, author: str | None, once: bool = False) -> None:
         self._store = store
         self._author = author or _user()
         self._records = [first]
         self._ledger = Ledger.start(first)
         self._trail: Trail | None = None
+        self._once = once
 
     @classmethod
     def create(
@@ -95,7 +96,7 @@ class Campaign:
             amendments,
             PLAIN if problem.tables is None else problem.tables[0].dialect,
             Quantity(outcome_name, unit),
-        )
+        ).prepared()
         first = Record.new("created", charter.to_json(), author=author or _user(), after=None)
         try:
             chain.write(store, first)
@@ -104,14 +105,17 @@ class Campaign:
         return cls(store, first, author=author)
 
     @classmethod
-    def open(cls, path: str | Path | Storage, *, author: str | None = None) -> Campaign:
-        """Go on with a campaign; its records are read and checked against their digests."""
+    def open(cls, path: str | Path | Storage, *, author: str | None = None, once: bool = False) -> Campaign:
+        """Go on with a campaign; its records are read and checked against their digests.
+
+        With ``once`` it stays as it is now: what others write later is read only before something is written.
+        """
         store = storage_at(path)
         records = chain.unread(store, None)
         first = next(records, None)
         if first is None:
             raise InvalidCampaign(f"there is no campaign in {store.name}; create one, or check the name.")
-        campaign = cls(store, first, author=author)
+        campaign = cls(store, first, author=author, once=once)
         campaign._take(records)
         return campaign
 
@@ -302,8 +306,9 @@ class Campaign:
             file.writelines(all_rows(ledger.charter, ledger.sheets))
 
     def _read(self) -> None:
-        """Read what others have written since."""
-        self._take(chain.unread(self._store, self._ledger.last))
+        """Read what others have written since, unless one look was enough."""
+        if not self._once:
+            self._take(chain.unread(self._store, self._ledger.last))
 
     def _replayed(self, ledger: Ledger) -> Trail:
         """The replay of a ledger, which takes over what is known of an earlier one."""
@@ -373,13 +378,9 @@ class Campaign:
             now = self._stand()
         except StorageUnavailable as error:
             raise StorageUnavailable(f"this is recorded, but not what it does to the answer: {error}") from None
-        certified = now.declared is None or now == before or self._certifies()
+        same, leader = now.declared is None or now == before, (now.declared or (None,))[0]
+        certified = same or scrutinised(self._ledger, leader).certifies  # unless the data contradict what it rests on
         return written, news(before, now, self._ledger, certified=certified)
-
-    def _certifies(self) -> bool:
-        """Whether the data do not contradict what the confidence rests on."""
-        leader = (self._ledger.declared or (None,))[0]
-        return scrutinised(self._ledger, leader).certifies
 
 
 def _place(text: str, ledger: Ledger) -> Place:

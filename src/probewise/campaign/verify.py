@@ -8,7 +8,7 @@ from pathlib import Path
 
 from probewise.campaign.campaign import Campaign
 from probewise.campaign.journal.storage import Storage
-from probewise.errors import InvalidCampaign
+from probewise.errors import InvalidAlgorithm, InvalidCampaign
 from probewise.numerals import listed, plural
 
 _SHORTEST = 10
@@ -59,10 +59,17 @@ class Verification:
 
 
 def verify(path: str | Path | Storage, digest: str | None = None) -> Verification:
-    """Read a journal, check every digest, replay it, and look for a digest (or its first letters) that was kept."""
+    """Read a journal, check every digest, replay it, and look for a digest (or its first letters) that was kept.
+
+    What the algorithm kept from the start must follow from the problem: nobody else solves for it again.
+    """
     kept = None if digest is None else _letters(digest)
     campaign = Campaign.open(path)
     records, answer = campaign.records, campaign.trail.answer
+    try:
+        campaign.ledger.charter.check_memo()
+    except InvalidAlgorithm as error:
+        raise records[0].fault(str(error).rstrip(".")) from None
     item = None if answer is None else listed([campaign.problem.item_names[i] for i in answer]) or "no item"
     at = None if kept is None else next((r.seq for r in records if r.digest.startswith(kept)), None)
     return Verification(len(records), records[-1].digest, item, kept, at)

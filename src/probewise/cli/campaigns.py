@@ -33,9 +33,9 @@ def check_place(path: str) -> None:
 
 
 def opened(path: str, author: str | None = None) -> Campaign:
-    """The campaign in a file or database."""
+    """The campaign in a file or database, as it is now: a command looks once."""
     check_place(path)
-    return pw.Campaign.open(path, author=author)
+    return pw.Campaign.open(path, author=author, once=True)
 
 
 def answered(campaign: Campaign, said: str, *, as_json: bool, **more: object) -> None:

@@ -121,6 +121,7 @@ def command(
     from probewise.campaign import Memory
     from probewise.campaign.findings.prospect import prospects, remarks
     from probewise.campaign.state.charter import check_share
+    from probewise.design import remembering
     from probewise.run import check
 
     store, quantity = _free(path), Quantity(outcome_name, unit)
@@ -132,28 +133,27 @@ def command(
     _check_gaps(gaps, goal)
     if outcome_range is not None and outcome_range[0] >= outcome_range[1]:
         raise click.UsageError(f"--outcome-range must be LOW below HIGH, got {outcome_range[0]:g} {outcome_range[1]:g}")
-    with output.working("Forecasting", quiet=as_json):
+    odd = [*[_UNSAID] * source.noise_unsaid, *remarks(problem, outcome_range or (-math.inf, math.inf))]
+    with output.working("Forecasting", quiet=as_json), remembering():  # one design for the forecast and the campaign
         first = goal.at((1.0 - amendments) * goal.delta)  # what the data as they come may spend
         expected = prospects(problem, first, chosen, gaps)
-    odd = [*[_UNSAID] * source.noise_unsaid, *remarks(problem, outcome_range or (-math.inf, math.inf))]
-    if not as_json:
-        set_aside = f"Set aside for amendments: {100 * amendments:.4g} % of delta; the forecast counts with the rest."
-        _report(problem, goal, quantity, chosen, expected, [*odd, *[set_aside] * bool(amendments)])
-    campaign = pw.Campaign.create(
-        Memory() if dry_run else store,
-        problem,
-        goal,
-        chosen,
-        seed,
-        author=author,
-        outcome_range=outcome_range or (None, None),
-        amendments=amendments,
-        outcome_name=outcome_name,
-        unit=unit,
-    )
+        campaign = pw.Campaign.create(
+            Memory() if dry_run else store,
+            problem,
+            goal,
+            chosen,
+            seed,
+            author=author,
+            outcome_range=outcome_range or (None, None),
+            amendments=amendments,
+            outcome_name=outcome_name,
+            unit=unit,
+        )  # before anything is printed: whoever reads that may leave
     if as_json:
         output.print_json(_json(campaign, expected, odd) | roles(problem) | {"out": None if dry_run else store.name})
         return
+    set_aside = f"Set aside for amendments: {100 * amendments:.4g} % of delta; the forecast counts with the rest."
+    _report(problem, goal, quantity, chosen, expected, [*odd, *[set_aside] * bool(amendments)])
     if dry_run:
         output.say("Dry run: nothing was written.")
     else:

@@ -34,8 +34,8 @@ def command(path: str, table: Path, dry_run: bool, off_plan: bool, author: str |
     Example
       probewise tell coupling.campaign ask.csv
     """
-    campaign = opened(path, author)
     with table_at(table) as file, output.working("Recording", quiet=as_json):
+        campaign = opened(path, author)  # once all of a pipe is here: what comes out of ask may go in
         told = campaign.tell(file, off_plan=off_plan, dry_run=dry_run)
     parts = {name: part for name, part in asdict(told).items() if name != "sentence"}
     answered(campaign, told.sentence, as_json=as_json, **parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from probewise.algorithms import Algorithm, Batched, Forecast
 from probewise.algorithms.batches import Limits
 from probewise.coordinates import Array
+from probewise.design import digest
 from probewise.errors import InvalidAlgorithm
 from probewise.goals import BestItem, Goal
 from probewise.measurements import Measurements
@@ -136,6 +138,25 @@ def attains_or_refuses(build: Build) -> None:
     expect(sure is not None and sure >= least - 1e-12, f"an answer has attained {least} at least, got {sure}")
 
 
+def keeps_what_it_solved(build: Build) -> None:
+    """From its memo, read back from JSON, it begins as if it had none; what is no memo of its own is refused."""
+    for problem, theta in (linear_bandit(), transductive()):
+        algorithm, goal = build(problem, theta), BestItem()
+        memo = algorithm.memo(problem, goal)
+        for junk in ({"junk": 1}, *([] if memo is None else [{}, {**memo, "junk": 1}])):
+            try:
+                algorithm.resume(problem, goal, junk)
+            except InvalidAlgorithm:
+                continue
+            expect(False, f"resume must refuse a memo that is none of its own, took {junk}")
+        if memo is None:
+            continue
+        memo = json.loads(json.dumps(memo))
+        state, resumed = algorithm.init(problem, goal), algorithm.resume(problem, goal, memo)
+        expect(digest(state) == digest(resumed), "resume must lead to the state of init, and led to another one")
+        algorithm.check_memo(problem, goal, memo)
+
+
 def works_in_batches(build: Build) -> None:
     """Given out in small batches it is told the same rounds as without, and so finds the same answer."""
     problem, theta = transductive()
@@ -194,6 +215,7 @@ ABILITIES: dict[str, Callable[[Build], None]] = {
         takes_any_rounds_or_refuses,
         forecasts_or_refuses,
         attains_or_refuses,
+        keeps_what_it_solved,
         works_in_batches,
     )
 }

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probewise.algorithms.base import Standing
-from probewise.algorithms.sage.prior import Prior
+from probewise.algorithms.sage.prior import Memo, Prior
 from probewise.coordinates import Array
 from probewise.design import Directions
 from probewise.design.criterion import Vectors
@@ -46,12 +46,12 @@ class Claimed:
     """(n,): which probes the last round measured."""
 
     @classmethod
-    def start(cls, problem: Problem, goal: Goal, tol: float) -> Claimed:
+    def start(cls, problem: Problem, goal: Goal, tol: float, memo: Memo | None) -> Claimed:
         """Before the first round; an answer that claims nothing is known already."""
         data, answer = Measurements.empty(problem.n_probes), goal.answer(problem, np.zeros(problem.n_items))
         if not goal.claims(problem, answer).against.size:
             return cls(Prior.of(problem, None, tol), data, Pooled(), answer, np.zeros(0), answer)
-        return cls(Prior.of(problem, goal.directions(problem), tol), data, Pooled())
+        return cls(Prior.of(problem, goal.directions(problem), tol, memo), data, Pooled())
 
     @few
     def plus(self, problem: Problem, goal: Goal, rounds: Sequence[Measurements]) -> Claimed:

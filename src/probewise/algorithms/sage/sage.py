@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from probewise.algorithms.base import Algorithm, Forecast, Standing
 from probewise.algorithms.batches import Limits
-from probewise.algorithms.planning import allocated, check_stock, plan, unit_whitener
+from probewise.algorithms.planning import allocated, check_recalled, check_stock, kept, plan, unit_whitener
 from probewise.algorithms.sage.claims import Claimed, coarse, needed
 from probewise.algorithms.sage.forecasting import even_race, expected, race, rounds_to_come
 from probewise.algorithms.sage.knowledge import Knowledge, enough
 from probewise.algorithms.sage.peaks import Peaks
-from probewise.algorithms.sage.prior import Prior
+from probewise.algorithms.sage.prior import Memo, Prior
 from probewise.coordinates import Counts
 from probewise.design import Directions, star
 from probewise.errors import InvalidAlgorithm, InvalidGoal
@@ -80,13 +80,32 @@ class Sage(Algorithm[State]):
         """True for all settings: docs/sage.md."""
         return True
 
-    @few
     def init(self, problem: Problem, goal: Goal) -> State:
         """Nothing known, and 1 to bet against each item, or on each claim; a single item is the best at once."""
+        return self._start(problem, goal, None)
+
+    def memo(self, problem: Problem, goal: Goal) -> dict[str, Any] | None:
+        """The design of the first round, from which the unit of all bets follows; None if nothing is bet."""
+        prior = self.init(problem, goal).prior
+        return kept(prior.weights) if prior.size else None
+
+    def resume(self, problem: Problem, goal: Goal, memo: Memo) -> State:
+        """The state of ``init`` with the unit of a design that was kept; bets are fair in any unit fixed beforehand."""
+        state = self._start(problem, goal, memo)
+        if not state.prior.size:
+            raise InvalidAlgorithm("the answer is known without a measurement, so no design can have been kept for it.")
+        return state
+
+    def check_memo(self, problem: Problem, goal: Goal, memo: Memo) -> None:
+        """Refuse a design that is not the best for all that may matter, up to the tolerance."""
+        check_recalled(problem, goal.directions(problem), memo, tol=self.tol)
+
+    @few
+    def _start(self, problem: Problem, goal: Goal, memo: Memo | None) -> State:
         if not isinstance(goal, BestItem):
-            return Claimed.start(problem, goal, self.tol)
+            return Claimed.start(problem, goal, self.tol, memo)
         data, m = Measurements.empty(problem.n_probes), problem.n_items
-        prior = Prior.of(problem, None if m == 1 else goal.directions(problem), self.tol)
+        prior = Prior.of(problem, None if m == 1 else goal.directions(problem), self.tol, memo)
         winner, peaks = 0 if m == 1 else None, Peaks(np.zeros(m))
         return Knowledge(prior, data, Pooled(), np.arange(m), np.zeros(m), winner, peaks)
 

@@ -129,6 +129,7 @@ BODIES: dict[str, Fields] = {
         "amendments?": NUMBER,
         "dialect?": {"separator": _SEPARATOR, "decimal": _DECIMAL, "encoding": TEXT},
         "quantity?": {"name": TEXT, "unit": TEXT},
+        "memo?": JSON,
     },
     "asked": {
         "round": POSITIVE,

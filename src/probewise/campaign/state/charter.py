@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,8 @@ class Charter:
     """How the tables of the laboratory were written, and so its sheets are."""
     quantity: Quantity = OUTCOME
     """What outcomes are called, and their unit."""
+    memo: Mapping[str, Any] | None = None
+    """What the algorithm solved for before the first round, so that nobody has to again; None if nothing was kept."""
 
     def __post_init__(self) -> None:
         check(self.problem, self.goal, self.algorithm)
@@ -66,6 +68,23 @@ class Charter:
                     raise InvalidCampaign(
                         f"{kind}_columns need one row per {kind}, expected {count} in '{name}', got {len(cells)}."
                     )
+
+        if self.memo is not None:
+            self.start(self.goal_of(0))
+
+    def start(self, goal: Goal) -> Any:
+        """The state of the algorithm before the first round; that of a memo, which is refused if it cannot be one."""
+        search = goal.upward(self.problem)
+        return self.algorithm.init(*search) if self.memo is None else self.algorithm.resume(*search, self.memo)
+
+    def prepared(self) -> Charter:
+        """With what the algorithm solves for before the first round."""
+        return replace(self, memo=self.algorithm.memo(*self.goal_of(0).upward(self.problem)))
+
+    def check_memo(self) -> None:
+        """Refuse a memo that does not follow from the problem; solves for it again."""
+        if self.memo is not None:
+            self.algorithm.check_memo(*self.goal_of(0).upward(self.problem), self.memo)
 
     def goal_of(self, version: int) -> Goal:
         """The goal with the part of δ that the data may spend after so many amendments: docs/sage.md."""
@@ -119,6 +138,7 @@ class Charter:
             "amendments": self.amendments,
             "dialect": asdict(self.dialect),
             **({"quantity": asdict(self.quantity)} if self.quantity else {}),
+            **({} if self.memo is None else {"memo": dict(self.memo)}),
         }
 
     @classmethod
@@ -136,6 +156,7 @@ class Charter:
             body.get("amendments"),
             Dialect(**body.get("dialect", {})),
             Quantity(**body.get("quantity", {})),
+            body.get("memo"),
         )
 
 

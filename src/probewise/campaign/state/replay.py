@@ -148,7 +148,7 @@ def replay(ledger: Ledger, known: Trail | None = None) -> Trail:
     if known is not None and known.goal != goal:
         known = None
     told: list[Step] = []
-    reached = [algorithm.init(*search) if known is None else known.reached[0]]
+    reached = [charter.start(goal) if known is None else known.reached[0]]
     due = list(_steps(ledger))
     while due and algorithm.answer(*search, reached[-1]) is None:
         step, rest = _divided(due.pop(0), ledger, goal, reached[-1], told)

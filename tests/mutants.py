@@ -418,9 +418,9 @@ def sample(module: str, size: int) -> list[Found]:
 
 @dataclass(frozen=True)
 class Run:
-    """The tests of a module on a copy of the sources, with one change or none."""
+    """Some test files on a copy of the sources, with one change or none."""
 
-    module: str
+    tests: tuple[str, ...]
     mutant: Mutant | None = None
     text: Callable[[], str] | None = None
     """What makes the whole text of the module with the change."""
@@ -430,8 +430,8 @@ class Run:
     @property
     def arguments(self) -> tuple[str, ...]:
         """What pytest is told."""
-        files = [ROOT / f"tests/test_{name}.py" for name in TESTS[self.module]]
-        left_out = SLOW if "campaign_postgresql" in TESTS[self.module] else (*SLOW, *SERVED)
+        files = [ROOT / f"tests/test_{name}.py" for name in self.tests]
+        left_out = SLOW if "campaign_postgresql" in self.tests else (*SLOW, *SERVED)
         return (*OPTIONS, "-k", f"not ({' or '.join(left_out)})", *map(str, files))
 
 
@@ -493,25 +493,27 @@ def done(runs: Iterable[Run], folders: Sequence[Path]) -> Iterator[tuple[Run, st
                 run, child, limit = running[folder]
                 if (end := ended(child, folder, limit)) is not None:
                     del running[folder]
-                    shutil.copy(ROOT / "src" / file_of(run.module), folder / file_of(run.module))
+                    if run.mutant is not None:
+                        file = file_of(run.mutant.module)
+                        shutil.copy(ROOT / "src" / file, folder / file)
                     yield run, *end
             elif waiting:
                 run = waiting.pop()
-                if run.text is not None:
-                    (folder / file_of(run.module)).write_text(run.text())
+                if run.mutant is not None and run.text is not None:
+                    (folder / file_of(run.mutant.module)).write_text(run.text())
                 running[folder] = run, start(folder, run), time.monotonic() + LONGEST
         time.sleep(0.05)
 
 
-def checked(modules: Iterable[str], folders: Sequence[Path]) -> dict[str, float]:
-    """Seconds that a run of each module may take; tests that fail without any change would catch everything."""
-    first = {run.arguments: run for run in map(Run, modules)}
-    limits = {}
-    for run, outcome, seconds in done(first.values(), folders):
+def checked(modules: Sequence[str], folders: Sequence[Path]) -> dict[str, float]:
+    """Seconds that a run of each module may take; a test that fails without any change would catch everything."""
+    files = dict.fromkeys(name for module in modules for name in TESTS[module])
+    took = {}
+    for run, outcome, seconds in done([Run((name,)) for name in files], folders):
         if outcome != "survived":
-            raise SystemExit(f"The tests of {run.module} fail without any change, so that nothing was tried: {outcome}")
-        limits[run.arguments] = 10.0 + 3.0 * seconds
-    return {module: limits[Run(module).arguments] for module in modules}
+            raise SystemExit(f"A test fails without any change, so that no mutant was tried: {outcome}")
+        took[run.tests[0]] = seconds
+    return {module: 10.0 + 3.0 * sum(took[name] for name in TESTS[module]) for module in modules}
 
 
 Outcomes = list[tuple[Mutant, str]]
@@ -559,13 +561,13 @@ def tried(chosen: dict[str, list[Found]], folders: Sequence[Path]) -> Iterator[t
     began, left = time.monotonic(), Counter({module: len(found) for module, found in chosen.items()})
     limits = checked([module for module, found in chosen.items() if found], folders)
     print(f"The tests of {len(limits)} modules pass without a change: {time.monotonic() - began:.0f} s.", flush=True)
-    runs = [Run(module, one, text, limits[module]) for module, found in chosen.items() for one, text in found]
+    runs = [Run(TESTS[of], one, text, limits[of]) for of, found in chosen.items() for one, text in found]
     for run, outcome, _ in done(runs, folders):
         assert run.mutant is not None
         yield run.mutant, outcome
-        left[run.module] -= 1
-        if not left[run.module]:
-            print(f"{time.monotonic() - began:6.0f} s  {run.module} is done.", flush=True)
+        left[run.mutant.module] -= 1
+        if not left[run.mutant.module]:
+            print(f"{time.monotonic() - began:6.0f} s  {run.mutant.module} is done.", flush=True)
 
 
 def noted(outcomes: Iterable[tuple[Mutant, str]], lines: TextIO) -> Outcomes:

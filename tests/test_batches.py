@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import probewise as pw
 from probewise.algorithms.batches import Limits
+from probewise.confidence import LogLog
 from probewise.measurements import Measurements
 from probewise.simulation import LinearEnvironment
 
@@ -272,3 +273,32 @@ def test_items_that_no_stock_can_tell_apart_are_named(batch):
 def test_bad_limits(limits, message):
     with pytest.raises(pw.InvalidAlgorithm, match=message):
         pw.Sage(**limits)
+
+
+def test_batched_is_as_able_and_as_proven_as_its_algorithm():
+    """Rounds that are filled up are not as planned, and only some algorithms take any."""
+    rage, sage, loose = pw.Rage("tight"), pw.Sage(), pw.LinGapE(threshold=LogLog())
+    assert (rage.proven, sage.proven, loose.proven) == (True, True, False)
+    assert pw.Batched(rage, 6).proven
+    assert not pw.Batched(rage, 6, 4).proven
+    assert pw.Batched(sage, 6, 4).proven
+    assert not pw.Batched(loose, 6).proven
+    for algorithm in (rage, sage):
+        own = pw.Batched(algorithm, 6)
+        assert (own.takes_any_rounds, own.learns_sigma) == (algorithm.takes_any_rounds, algorithm.learns_sigma)
+    with pytest.raises(
+        pw.InvalidAlgorithm, match=r"Batched needs an algorithm, such as Batched\(Rage\(\), 96\), got 96"
+    ):
+        pw.Batched(96)
+    with pytest.raises(pw.InvalidAlgorithm, match="has batches of its own; give their limits only once"):
+        pw.Batched(pw.Sage(max_batch=3), 3)
+
+
+def test_batched_fills_up_rounds_with_what_is_in_stock():
+    algorithm, rng = pw.Uniform(), np.random.default_rng(0)
+    for stock, filled in (([np.inf, np.inf], [20, 20]), ([7, np.inf], [7, 33])):
+        problem = pw.Problem(np.eye(2), stock=stock)
+        counts = algorithm.ask(problem, GOAL, algorithm.init(problem, GOAL), rng)
+        assert counts.max() < 7
+        batched = pw.Batched(algorithm, min_batch=40)
+        np.testing.assert_array_equal(batched.ask(problem, GOAL, batched.init(problem, GOAL), rng), filled)

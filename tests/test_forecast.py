@@ -8,7 +8,9 @@ import pytest
 
 import probewise as pw
 from probewise.algorithms.base import Forecast
+from probewise.algorithms.sage.forecasting import DRAWS, even_race, race
 from probewise.design import remembering
+from probewise.measurements import Measurements
 from probewise.simulation import LinearEnvironment
 
 GOAL = pw.BestItem()
@@ -69,6 +71,34 @@ def test_a_gap_beforehand_is_played_in_units_of_the_first_round(monkeypatch):
     monkeypatch.setattr(module, "even_race", lambda *given: seen.append(given[1:]) or played(*given))
     pw.Sage(tol=1e-6).forecast_for_gap(pw.Problem(np.eye(3)), pw.BestItem(0.05, 0.1), 0.8)
     assert seen == [pytest.approx((0.9, 1.0, math.log(20.0), 2), rel=1e-5)]
+
+
+def test_in_every_draw_its_best_item_races_with_the_others():
+    problem, goal, sage = pw.Problem(np.eye(3)), pw.BestItem(epsilon=0.25), pw.Sage()
+    told = Measurements(np.array([2, 3, 4]), np.array([1.0, 0.5, 0.0]), np.ones(3))
+    found = race(problem, goal, sage.tell(problem, goal, sage.init(problem, goal), told), np.random.default_rng(0), 1.0)
+    np.testing.assert_allclose(found.gaps.min(axis=1), 0.25)
+    assert (found.gaps > 0.25 + 1e-9).sum(axis=1).tolist() == [2] * DRAWS
+    assert len(np.unique(found.gaps.argmin(axis=1))) == 3
+
+
+def test_a_race_is_a_walk_with_the_lead_as_drift_and_noise():
+    """One comparison of variance 1 in each draw, played again by hand."""
+    law, gap, needed, sizes, sigma = pw.Gaussian(), 0.5, 3.0, [4] * 30, 2.0
+    done = even_race(law, gap, 1.0, needed, 1).rounds(np.eye(1), sizes, sigma, np.random.default_rng(0))
+    rng, walk, rounds, going = np.random.default_rng(0), np.zeros(DRAWS), np.zeros(DRAWS), np.ones(DRAWS, dtype=bool)
+    for size in sizes:
+        if going.mean() < 0.05:
+            break
+        walk[going] += sigma * np.sqrt(size) * rng.standard_normal(np.count_nonzero(going))
+        rounds += going
+        n = size * rounds
+        won = law.log_account(gap * n + walk, n, np.ones(DRAWS), 1.0) >= needed
+        going &= ~won
+    np.testing.assert_array_equal(done, rounds)
+    assert len(set(done)) > 3
+    calm = even_race(law, gap, 1.0, needed, 1).rounds(np.eye(1), sizes, 0.0, np.random.default_rng(0))
+    assert len(set(calm)) == 1
 
 
 def test_nothing_is_forecast_from_nothing():

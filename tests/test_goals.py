@@ -316,6 +316,17 @@ def test_other_questions_refuse_what_cannot_be() -> None:
     pw.Above(0.0).check(pw.Problem(np.eye(2), [[1.0, 0.0], [1.0, 0.0]]))  # twins are both above, or both below
 
 
+def test_a_limit_is_a_float_whatever_it_was_given_as() -> None:
+    assert [type(pw.Above(value).value) for value in (2, 2.0, np.float64(2.0))] == [float] * 3
+
+
+def test_a_list_that_names_an_item_twice_is_not_the_top_m() -> None:
+    goal, values = pw.TopM(2), np.array([4.0, 3.0, 2.0, 1.0])
+    assert goal.right(FOUR, values, (1, 0))
+    assert not goal.right(FOUR, values, (0, 0))
+    assert not goal.right(FOUR, values, (0, 1, 1))
+
+
 def test_identical_items_and_stock_depend_on_the_question() -> None:
     few = dataclasses.replace(FOUR, stock=[3, 3, 3, 0])
     sage, goal = pw.Sage(), pw.Above(0.5)

@@ -40,6 +40,12 @@ def test_sigma_is_short_for_a_law() -> None:
         pw.Gaussian([[1.0]])
 
 
+def test_noise_is_told_with_its_least_and_largest_scale() -> None:
+    assert "at most σ = 0.5 and light tails" in pw.Gaussian([0.5, 0.5]).noise
+    assert "as stated for each probe (0.25 to 4) and light tails" in pw.Gaussian([1.0, 4.0, 0.25]).noise
+    assert "unknown, estimated from replicates" in pw.Gaussian([1.0, 4.0], unknown=True).noise
+
+
 def test_an_unknown_scale_costs_a_tenth_of_delta() -> None:
     known, unknown = pw.Gaussian(), pw.Gaussian(unknown=True)
     assert (known.left(0.1), unknown.left(0.1)) == (0.1, pytest.approx(0.09))
@@ -76,6 +82,23 @@ class Uneven(pw.Gaussian):
 
 
 @dataclasses.dataclass(frozen=True)
+class Rough(pw.Gaussian):
+    """Means as if fewer outcomes had been drawn."""
+
+    def drawn(self, means: Any, scale: Any, counts: Any, rng: Any) -> Drawn:
+        own = pw.Gaussian.drawn(self, means, scale, counts, rng)
+        return Drawn(means + 1.2 * (own.mean - means), own.scatter)
+
+
+@dataclasses.dataclass(frozen=True)
+class Split(pw.Gaussian):
+    """A scatter of a single outcome."""
+
+    def drawn(self, means: Any, scale: Any, counts: Any, rng: Any) -> Drawn:
+        return Drawn(pw.Gaussian.drawn(self, means, scale, counts, rng).mean, scale**2 * rng.chisquare(counts))
+
+
+@dataclasses.dataclass(frozen=True)
 class Generous(pw.Gaussian):
     """Accounts that grow too fast."""
 
@@ -93,6 +116,8 @@ BROKEN = {
     Loud: "noise must be sub-Gaussian with its scale",
     Biased: "outcomes must have the means",
     Uneven: "drawn must scatter as outcomes do",
+    Rough: "means that are drawn must vary as means of outcomes do",
+    Split: "a single outcome that is drawn must not scatter",
     Generous: "bets (have )?made",
     Picky: "outcomes that it draws must be possible",
 }
@@ -112,8 +137,8 @@ def test_impossible_outcomes_are_refused_and_nothing_is_written(monkeypatch: pyt
     with pytest.raises(pw.InvalidRows, match="expected a finite number, as outcomes follow the law 'picky'"):
         campaign.tell(rows.filled([1.0] * (len(rows) - 1) + [-1.0]))
     assert campaign.records[-1].kind == "asked"
-    with pytest.raises(pw.InvalidMeasurements, match="outcomes follow the law 'picky'"):
-        pw.identify(pw.Problem(np.eye(2), outcome=picky()), measure=lambda at: np.full(at.size, -2.0))
+    with pytest.raises(pw.InvalidMeasurements, match=r"law 'picky', .* but measure returned -2 for probe '1'"):
+        pw.identify(pw.Problem(np.eye(2), outcome=picky()), measure=lambda at: 1.0 - 3.0 * at)
 
 
 def test_a_law_that_cannot_be_read_back_is_not_written() -> None:

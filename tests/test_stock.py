@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import probewise as pw
+from probewise.algorithms.planning import plan
 from probewise.measurements import Measurements
 
 
@@ -55,3 +56,14 @@ def test_more_measurements_than_were_in_stock_leave_nothing_to_take_back():
     )
     assert (counts >= 0).all()
     assert counts[0] == 0
+
+
+def test_a_design_among_some_probes_is_that_of_these_alone():
+    """Whether a similar design is known or not; and the other probes have no weight."""
+    probes, among = np.vstack([np.eye(3), 5.0 * np.eye(3)]), np.arange(6) < 3
+    problem = pw.Problem(probes, np.eye(3), cost=[1, 2, 4, 1, 1, 1])
+    alone = plan(pw.Problem(np.eye(3), cost=[1, 2, 4]), pw.pairs(np.eye(3)), tol=1e-6)
+    for start in (None, np.ones(6, dtype=bool)):
+        some = plan(problem, pw.pairs(np.eye(3)), tol=1e-6, among=among, start=start)
+        np.testing.assert_allclose(some.weights, [*alone.weights, 0, 0, 0], rtol=1e-4)
+        assert some.rho == pytest.approx(alone.rho, rel=1e-5)

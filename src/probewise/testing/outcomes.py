@@ -33,6 +33,7 @@ def check_outcome(law: Law, means: ArrayLike = MEANS) -> None:
     _says_what_it_is(law)
     scale = _has_a_scale(law, names)
     outcomes = _draws_what_it_says(law, at, scale)
+    _draws_sums_alike(law, at, scale, outcomes)
     _bounds_its_noise(law, at, scale, outcomes)
     _keeps_its_accounts(law, at, scale)
     _serves_a_search(law, at)
@@ -63,8 +64,8 @@ def _has_a_scale(law: Law, names: tuple[str, ...]) -> Array:
 
 
 def _draws_what_it_says(law: Law, means: Array, scale: Array) -> Array:
-    """(k, p): outcomes; they are possible, have the means asked for, and sums of them are drawn by the same law."""
-    rng, n, each = np.random.default_rng(0), 40_000, 9
+    """(k, p): outcomes; they are possible and have the means asked for."""
+    rng, n = np.random.default_rng(0), 40_000
     outcomes = np.array([law.outcomes(means, scale, rng) for _ in range(n)])
     expect(bool(law.possible(outcomes.ravel()).all()), "outcomes that it draws must be possible")
     errors = outcomes.std(axis=0) / math.sqrt(n)
@@ -72,17 +73,28 @@ def _draws_what_it_says(law: Law, means: Array, scale: Array) -> Array:
     expect(
         bool((off <= SURE * errors + 1e-12).all()), f"outcomes must have the means {means}, got {outcomes.mean(axis=0)}"
     )
+    return outcomes
+
+
+def _draws_sums_alike(law: Law, means: Array, scale: Array, outcomes: Array) -> None:
+    """Means and scatters that are drawn at once are those of so many outcomes."""
+    rng, each, n = np.random.default_rng(2), 9, len(outcomes)
+    one = law.drawn(means, scale, np.ones(means.size, dtype=np.int64), rng)
+    expect(not one.scatter.any(), "a single outcome that is drawn must not scatter")
     counts = np.full(means.size, each, dtype=np.int64)
     parts = [law.drawn(means, scale, counts, rng) for _ in range(n // each)]
     sums = np.array([part.mean for part in parts])
     errors = sums.std(axis=0) / math.sqrt(len(parts))
     off = np.abs(sums.mean(axis=0) - means)
     expect(bool((off <= SURE * errors + 1e-12).all()), f"drawn must have the means {means}, got {sums.mean(axis=0)}")
+    wanted, own = outcomes.var(axis=0), ((outcomes - means) ** 2).std(axis=0) / math.sqrt(n)
     spread = np.array([part.scatter for part in parts]) / (each - 1)
-    wanted, own = outcomes.var(axis=0), spread.std(axis=0) / math.sqrt(len(parts))
-    slack = SURE * (own + ((outcomes - means) ** 2).std(axis=0) / math.sqrt(n))
-    expect(bool((np.abs(spread.mean(axis=0) - wanted) <= slack + 1e-12).all()), "drawn must scatter as outcomes do")
-    return outcomes
+    for values, fault in (
+        (spread, "drawn must scatter as outcomes do"),
+        (each * (sums - means) ** 2, "means that are drawn must vary as means of outcomes do"),
+    ):
+        slack = SURE * (own + values.std(axis=0) / math.sqrt(len(parts)))
+        expect(bool((np.abs(values.mean(axis=0) - wanted) <= slack + 1e-12).all()), fault)
 
 
 def _bounds_its_noise(law: Law, means: Array, scale: Array, outcomes: Array) -> None:

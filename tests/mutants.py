@@ -137,6 +137,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "campaign/numbers": ("numbers", "guarantees", "goals"),
     "campaign/words": ("numbers", "quantity", "goals"),
     "campaign/effects": ("effects",),
+    "campaign/confirmation": ("confirm",),
     "campaign/appraisal": ("numbers", "guarantees", "campaign"),
     "campaign/status": ("campaign", "goals", "attained", "cli_campaign"),
     "campaign/news": ("campaign", "goals"),

@@ -16,6 +16,7 @@ from probewise.campaign.exchange.asked import asked
 from probewise.campaign.exchange.rows import Rows, all_rows, no_rows, open_rows, own_columns
 from probewise.campaign.exchange.told import Proposal, Told, check_stock, recorded, unplanned
 from probewise.campaign.findings.appraisal import appraised, scrutinised
+from probewise.campaign.findings.confirmation import confirmations, confirming
 from probewise.campaign.findings.news import Stand, news, what_changed
 from probewise.campaign.findings.status import Status, status
 from probewise.campaign.journal import chain
@@ -150,31 +151,35 @@ class Campaign:
         return self._ledger.charter.goal
 
     @property
-    def quantity(self) -> Quantity:
-        """What outcomes are called, and their unit."""
-        return self._ledger.charter.quantity
-
-    @property
     def algorithm(self) -> Algorithm[Any]:
         """The algorithm that plans and decides."""
         return self._ledger.charter.algorithm
 
-    def ask(self, *, due: str | date | None = None, max_round: int = MAX_ROUND) -> Rows:
+    def ask(self, *, due: str | date | None = None, max_round: int = MAX_ROUND, confirm: int | None = None) -> Rows:
         """The rows to measure: those of the round that is not complete or, if all are, of a new one.
 
         Asked again, it gives the rows that are still open; once an answer is declared, none. ``due`` is the day by
         which a new round is wanted; it stands on the sheet and in the status, and nothing happens if it passes. A new
-        round of more than ``max_round`` rows is refused.
+        round of more than ``max_round`` rows is refused. ``confirm`` plans, after a decision, a round of so many rows
+        that compares the winner with its closest rival; its sentence says what would contradict the answer.
         """
         day, most = entry.day(due), largest(max_round)
         self._read()
         self._settle()
-        self._write(lambda ledger: asked(ledger, self._replayed(ledger), day, most))
-        ledger, charter = self._ledger, self._ledger.charter
-        sheet = ledger.waiting
+
+        def propose(ledger: Ledger) -> Proposal:
+            trail = self._replayed(ledger)
+            if confirm is None or ledger.waiting is not None:
+                return asked(ledger, trail, day, most)
+            return confirming(ledger, appraised(ledger, trail), confirm, day, most)
+
+        self._write(propose)
+        ledger, sheet = self._ledger, self._ledger.waiting
         if sheet is None:
-            return no_rows(charter, self._status().sentence)
-        return open_rows(charter, sheet)
+            return no_rows(ledger.charter, self._status().sentence)
+        rows = open_rows(ledger.charter, sheet)
+        tests = [own.sentence for own in confirmations(ledger) if own.round == sheet.number]
+        return replace(rows, sentence=" ".join([rows.sentence, *tests]))
 
     def tell(self, rows: Any, *, off_plan: bool = False, again: bool = False, dry_run: bool = False) -> Told:
         """Record outcomes: all rows of the table or, if one of them cannot be, none.

@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     metavar="N",
     help="Refuse a new round with more rows than this.",
 )
+@click.option(
+    "--confirm", type=INTEGER, metavar="N",
+    help="After an answer: plan N measurements of the winner and its closest rival, and say what would contradict it.",
+)  # fmt: skip
 @author_option
 @json_option
 @click.pass_context
@@ -40,6 +44,7 @@ def command(
     out: Path | None,
     due: str | None,
     max_round: int,
+    confirm: int | None,
     author: str | None,
     as_json: bool,
 ) -> None:
@@ -61,7 +66,7 @@ def command(
         check_folder(out)
         _check_told(campaign, out)
     with output.working("Planning", quiet=as_json):
-        rows = campaign.ask(due=due, max_round=max_round)
+        rows = campaign.ask(due=due, max_round=max_round, confirm=confirm)
     try:
         _give(rows, out, as_json)
     except OSError as error:

@@ -95,7 +95,7 @@ def _facts(campaign: Campaign, standing: Status) -> None:
         facts.append(("to go, about", output.number(ahead["measurements"]), f"{rest}; {span}"))
     facts += _confidence(standing, campaign.goal.epsilon)
     if standing.answer is None:
-        left, words = output.number(len(standing.remaining)), Words(campaign.goal, campaign.quantity)
+        left, words = output.number(len(standing.remaining)), Words(campaign.goal, campaign.ledger.charter.quantity)
         facts.append(("still possible", left, f"of {len(standing.items):,} items may be {words.predicate}"))
     output.facts(facts)
 
@@ -121,7 +121,7 @@ def _ranking(campaign: Campaign, standing: Status, most: int) -> None:
     place = _Axis(shown)
     drawn = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim")
     drawn.add_column("item", overflow="fold", max_width=32)
-    heading = campaign.quantity.heading if campaign.quantity else "estimate"
+    heading = campaign.ledger.charter.quantity.heading if campaign.ledger.charter.quantity else "estimate"
     drawn.add_column(Text(visible(heading)), justify="right", no_wrap=True)
     drawn.add_column(f"{100 * (1 - standing.risk):.4g} % intervals", no_wrap=True)
     drawn.add_column("", overflow="fold")
@@ -132,7 +132,7 @@ def _ranking(campaign: Campaign, standing: Status, most: int) -> None:
             Text(visible(item.name), style=style),
             _estimate(item),
             place.drawn(item),
-            Text(visible(_why(item, standing, campaign.quantity)), style=style),
+            Text(visible(_why(item, standing, campaign.ledger.charter.quantity)), style=style),
         )
     output.show(Padding(drawn, (0, 0, 1, 1)))
     if len(standing.items) > len(shown):

@@ -9,6 +9,7 @@ from typing import Any
 
 from probewise.adequacy import Adequacy
 from probewise.campaign.findings.appraisal import Appraisal
+from probewise.campaign.findings.confirmation import Confirmation, confirmations
 from probewise.campaign.findings.effects import Effect
 from probewise.campaign.findings.numbers import Numbers
 from probewise.campaign.findings.words import Words
@@ -90,6 +91,8 @@ class Status:
     """Every column of the items of the answer or, until there is one, of the best guess."""
     effects: tuple[Effect, ...]
     """What each column of the tables does to the outcome; empty where features were given as they are."""
+    confirmations: tuple[Confirmation, ...]
+    """Rounds that were planned to confirm the answer, and what came of them."""
     subtracts: bool
     """Whether distances between items are, to the digits that are known, differences of their estimates."""
 
@@ -104,7 +107,9 @@ def status(ledger: Ledger, trail: Trail, appraisal: Appraisal) -> Status:
     standing, found, adequacy = appraisal.standing, appraisal.numbers, appraisal.adequacy
     forecast = algorithm.forecast(*trail.goal.upward(ledger.problem), trail.state) if algorithm.forecasts else None
     names, data, waiting = problem.item_names, ledger.measured, ledger.waiting
-    sure = ledger.declared is not None and ledger.declared == trail.answer and adequacy.certifies
+    tests = confirmations(ledger)
+    sound = adequacy.certifies and not any(own.contradicts for own in tests)
+    sure = ledger.declared is not None and ledger.declared == trail.answer and sound
     answer = tuple(names[item] for item in ledger.declared) if sure and ledger.declared is not None else None
     return Status(
         item=answer[0] if answer else None,
@@ -119,18 +124,23 @@ def status(ledger: Ledger, trail: Trail, appraisal: Appraisal) -> Status:
         waiting_round=None if waiting is None else waiting.number,
         due=None if waiting is None else waiting.due,
         forecast=None if forecast is None else asdict(forecast),
-        warnings=(*_warnings(ledger, trail), *adequacy.warnings),
+        warnings=(
+            *(own.sentence for own in tests if own.contradicts),
+            *_warnings(ledger, trail),
+            *adequacy.warnings,
+        ),
         items=_items(found),
-        sentence=_sentence(ledger, found, adequacy),
+        sentence=_sentence(ledger, found, adequacy, tests),
         digest=ledger.last.digest,
         amendments=ledger.amended,
         risk=ledger.risk,
-        confidence=_attained(ledger, trail, adequacy),
+        confidence=_attained(ledger, trail, sound),
         outcome_name=ledger.charter.quantity.name,
         unit=ledger.charter.quantity.unit,
         checks={check.name: check.verdict for check in adequacy.checks},
         recipes={names[item]: recipe(ledger.charter, item) for item in found.guess},
         effects=appraisal.effects,
+        confirmations=tests,
         subtracts=found.subtracts,
     )
 
@@ -167,10 +177,10 @@ def _tautological(problem: Problem) -> bool:
     return all(row.tobytes() in rows for row in problem.items + 0.0)
 
 
-def _attained(ledger: Ledger, trail: Trail, adequacy: Adequacy) -> float | None:
+def _attained(ledger: Ledger, trail: Trail, sound: bool) -> float | None:
     """The confidence of the guess over all versions of the data; None if it cannot be told or must not be believed."""
     charter, replayed = trail.charter, ledger.declared in (None, trail.answer)
-    if not charter.algorithm.attains or not adequacy.certifies or not replayed:
+    if not charter.algorithm.attains or not sound or not replayed:
         return None
     if ledger.amended and not charter.algorithm.takes_any_rounds:
         return None
@@ -234,15 +244,18 @@ def _amendments(ledger: Ledger) -> Iterator[str]:
     )
 
 
-def _sentence(ledger: Ledger, found: Numbers, adequacy: Adequacy) -> str:
+def _sentence(ledger: Ledger, found: Numbers, adequacy: Adequacy, tests: Sequence[Confirmation]) -> str:
     """Why the leader leads, and what to do next."""
-    if found.decided and not adequacy.certifies:
+    contradicted = any(own.contradicts for own in tests)
+    if found.decided and (contradicted or not adequacy.certifies):
         why = "the data contradict what the confidence rests on"
+        why = "measurements made to confirm it contradict it" if contradicted else why
         first = listed([found.items[i].name for i in found.guess]) or "No item"
         are = "is" if len(found.guess) <= 1 else "are"
         return f"{first} came out first, but {are} not certified: {why}. {found.reason}"
     if found.decided:
-        return f"{found.sentence} You may stop{reservation(adequacy, ledger.charter.problem)}."
+        checked = "".join(f" {own.sentence}" for own in tests)
+        return f"{found.sentence} You may stop{reservation(adequacy, ledger.charter.problem)}.{checked}"
     sheet = ledger.waiting
     if sheet is None:
         following = "round" if ledger.open is None else f"batch of round {ledger.open}"

@@ -94,6 +94,7 @@ def record(fields: Fields) -> Shape:
 
 
 _SCALE = Shape("a positive number", lambda value: NUMBER.fits(value) and value > 0)
+_SHARE = Shape("a number between 0 and 1", lambda value: NUMBER.fits(value) and 0 < value < 1)
 _NUMBER = record({"kind": _word("number"), "name": TEXT, "centre": NUMBER, "scale": _SCALE})
 _FACTOR = record({"kind": _word("factor"), "name": TEXT, "levels": several(TEXT)})
 _DERIVED = several(record({"name": TEXT, "constant": NUMBER, "shares": several(_PAIR), "slack": NUMBER}))
@@ -139,6 +140,13 @@ BODIES: dict[str, Fields] = {
         "whole?": {"probes": several(COUNT), "counts": several(POSITIVE)},
         "begins": FLAG,
         "due": maybe(DAY),
+        "confirms?": {
+            "answer": NAMES,
+            "front": maybe(TEXT),
+            "behind": maybe(TEXT),
+            "level": _SHARE,
+            "scale": _SCALE,
+        },
     },
     "recorded": {"rows": several(ROW), "outcomes": several(NUMBER), "notes?": table(table(CELL))},
     "unplanned": {

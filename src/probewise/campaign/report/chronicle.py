@@ -73,7 +73,8 @@ def _created(body: dict[str, Any]) -> str:
 
 def _round(body: dict[str, Any]) -> str:
     rows, probes = sum(body.get("counts", ())) or len(body["probes"]), len(set(body["probes"]))
-    return f"round {body['round']}: {rows:,} rows on {probes:,} probes"
+    aim = ", to confirm the answer" if "confirms" in body else ""
+    return f"round {body['round']}: {rows:,} rows on {probes:,} probes{aim}"
 
 
 def _recorded(body: dict[str, Any]) -> str:

@@ -42,6 +42,8 @@ def headline(view: View) -> str:
     if view.certified:
         found = words.claim(names, exact=now.exact)
         return f"{found}, with confidence {percent(1.0 - view.ledger.risk)}."
+    if view.declared and view.contradicted:
+        return f"The decision is in doubt: {first} came out first, but measurements made to confirm it contradict it."
     if view.declared and not view.adequacy.certifies:
         return f"No item is certified: {first} came out first, but the data contradict the assumptions."
     if view.declared:
@@ -64,7 +66,7 @@ def decision(view: View) -> Html:
         [
             tag("p", _verdict(view), class_="over"),
             tag("h1", headline(view)),
-            paragraphs(view.numbers.reason, _reserved(view), class_="lead"),
+            paragraphs(view.numbers.reason, _reserved(view), *_confirmed(view), class_="lead"),
             paragraphs(missing(view), class_="soft"),
             _recipes(view),
             tag("dl", *_tiles(view), class_="tiles"),
@@ -104,6 +106,11 @@ def _reserved(view: View) -> str:
     """What a decision leaves open, in a sentence."""
     text = reservation(view.adequacy, view.charter.problem) if view.certified else ""
     return _sentence(text.removeprefix(", but ")) if text else ""
+
+
+def _confirmed(view: View) -> list[str]:
+    """What came of measurements to confirm the answer, as far as they do not contradict it, which is an alert."""
+    return [own.sentence for own in view.status.confirmations if not own.contradicts]
 
 
 def _recipes(view: View) -> Html | None:

@@ -64,7 +64,12 @@ class View:
     @property
     def certified(self) -> bool:
         """Whether that may be believed: a proven algorithm, and data that do not contradict the assumptions."""
-        return self.declared and self.adequacy.certifies and self.proven
+        return self.declared and self.adequacy.certifies and self.proven and not self.contradicted
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether measurements that were made to confirm the answer contradict it."""
+        return any(own.contradicts for own in self.status.confirmations)
 
     @property
     def proven(self) -> bool:

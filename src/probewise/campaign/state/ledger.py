@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from probewise.campaign.journal.records import Record
 from probewise.campaign.state.charter import Charter
 from probewise.campaign.state.plan import Plan
-from probewise.campaign.state.sheet import OPEN, RECORDED, VOIDED, Place, Sheet
+from probewise.campaign.state.sheet import OPEN, RECORDED, VOIDED, Confirms, Place, Sheet
 from probewise.coordinates import Array, Counts
 from probewise.errors import InvalidCampaign, ProbewiseError
 from probewise.goals import Answer, Goal
@@ -239,7 +239,19 @@ def _asked(ledger: Ledger, record: Record) -> Ledger:
         raise record.fault("it goes on with a round, and none has begun")
     whole = _whole(ledger, record)
     sheet = Sheet(body["round"], plan, empty, states, True, ledger.problem, body["begins"], whole, due=body["due"])
+    sheet = replace(sheet, confirms=_confirms(ledger, record))
     return replace(ledger, sheets=(*ledger.sheets, sheet))
+
+
+def _confirms(ledger: Ledger, record: Record) -> Confirms | None:
+    """What a round is to confirm; the algorithm must take rounds that it did not plan."""
+    if (body := record.body.get("confirms")) is None:
+        return None
+    names = ledger.charter.problem.item_names
+    known = {*body["answer"], body["front"], body["behind"]} <= {*names, None} and body["front"] != body["behind"]
+    if not (known and ledger.charter.algorithm.takes_any_rounds and ledger.declared is not None):
+        raise record.fault("it confirms what was not declared, or what cannot be confirmed")
+    return Confirms(tuple(body["answer"]), body["front"], body["behind"], body["level"], body["scale"])
 
 
 def _recorded(ledger: Ledger, record: Record) -> Ledger:

@@ -34,6 +34,22 @@ def place_of(text: str) -> Place | None:
     return None if found is None else (int(found[1]), int(found[2]))
 
 
+@dataclass(frozen=True)
+class Confirms:
+    """What a round that was planned after a decision is to confirm."""
+
+    answer: tuple[str, ...]
+    """The items declared."""
+    front: str | None
+    """The item that the answer puts ahead of another one, or above a limit."""
+    behind: str | None
+    """The item that it puts behind, or below a limit."""
+    level: float
+    """Probability at most of contradicting a right answer."""
+    scale: float
+    """Factor of the stated noise that was known to bound it."""
+
+
 @dataclass(frozen=True, eq=False)
 class Sheet:
     """One round: its rows in the order of measuring, and what came back."""
@@ -60,6 +76,8 @@ class Sheet:
     """The day by which the rows are wanted."""
     closed: str | None = None
     """Why the rows that are missing are not waited for."""
+    confirms: Confirms | None = None
+    """What it is to confirm, if it was planned after a decision."""
 
     @property
     def probes(self) -> NDArray[np.int64]:

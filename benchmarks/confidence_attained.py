@@ -98,37 +98,47 @@ def audited(case: Case, runs: int, first: int = 0) -> Array:
         return np.array([shown(looks(case, first + run), case.wrong, moments[run]) for run in range(runs)])
 
 
-def accounts(sums: Array, counts: Array) -> Array:
+def accounts(sums: Array, counts: Array, opening: float = 0.1) -> Array:
     """(rounds, runs, k): logs of Sage's accounts after each round, of k items that are the probes themselves.
 
-    ``sums`` (rounds, runs, k) are of all outcomes of a probe so far, ``counts`` (rounds,) how many these are, two in
-    the first round. Nothing is ruled out.
+    ``sums`` (rounds, runs, k) are of all outcomes of a probe so far, ``counts`` (rounds,) how many these are. The unit
+    is the precision after one measurement of each or, without an ``opening``, after two. Nothing is ruled out.
     """
-    law, wealth = pw.Gaussian(), np.zeros(sums.shape)
+    law, wealth, unit, (_, runs, k) = (
+        pw.Gaussian(),
+        np.zeros(sums.shape),
+        np.full(1, 0.5 if opening else 1.0),
+        sums.shape,
+    )
+    leads = 0.5 * (sums[0][:, :, None] - sums[0][:, None, :])  # of the middle one over the last
+    made = law.log_account(leads.ravel(), np.full(leads.size, 0.5 * counts[0]), 0.05 * unit, 1.0).reshape(runs, k, k)
+    wealth[0] = np.log1p(opening * (np.where(leads > 0, np.exp(made), 0.0).sum(axis=1) / (k - 1) - 1.0))
     for at in range(1, len(sums)):
         first, second = np.argsort(-sums[at - 1], axis=1, kind="stable")[:, :2].T[:, :, None]
         rival = np.where(np.arange(sums.shape[2]) == first, second, first)
         leads = (0.5 * (np.take_along_axis(sums[t], rival, axis=1) - sums[t]) for t in (at, at - 1))
         made = [
-            law.log_account(lead.ravel(), np.full(lead.size, 0.5 * counts[t]), np.ones(1), 1.0)
+            law.log_account(lead.ravel(), np.full(lead.size, 0.5 * counts[t]), unit, 1.0)
             for t, lead in zip((at, at - 1), leads, strict=True)
         ]
         wealth[at] = wealth[at - 1] + (made[0] - made[1]).reshape(rival.shape)
     return wealth
 
 
-def compared(runs: int, items: int, rounds: int = 150, growth: float = 1.05, first: int = 0) -> Array:
+def compared(
+    runs: int, items: int, rounds: int = 150, growth: float = 1.05, first: int = 0, *, opening: float = 0.1
+) -> Array:
     """(runs, 5): what ``shown`` says of items of which Sage is told as many measurements of each in every round."""
     if runs > CHUNK:
-        rest = compared(runs - CHUNK, items, rounds, growth, first + 1)
-        return np.concatenate([compared(CHUNK, items, rounds, growth, first), rest])
+        rest = compared(runs - CHUNK, items, rounds, growth, first + 1, opening=opening)
+        return np.concatenate([compared(CHUNK, items, rounds, growth, first, opening=opening), rest])
     sizes = [2]
     while len(sizes) < rounds:
         sizes.append(max(2, math.ceil((growth - 1.0) * sum(sizes))))
     rng, size = np.random.default_rng([first, items]), np.array(sizes, dtype=np.float64)[:, None, None]
     steps = size * (np.arange(items) == 0) * 1e-3 + np.sqrt(size) * rng.standard_normal((rounds, runs, items))
     sums = np.cumsum(steps, axis=0)
-    peaks = np.maximum.accumulate(accounts(sums, np.cumsum(sizes)), axis=0)
+    peaks = np.maximum.accumulate(accounts(sums, np.cumsum(sizes), opening), axis=0)
     least = np.partition(peaks, 1, axis=2)
     others = np.where(peaks > least[..., :1], least[..., :1], least[..., 1:2])  # the smallest of all but one's own
     each, front = 1.0 - np.exp(-others), np.argmax(sums, axis=2)

@@ -4,8 +4,7 @@ A measurement of a probe x gives x'θ + noise; an item z is worth z'θ; θ is un
 
     plan a round  ->  measure it  ->  estimate θ from it  ->  settle the bets  ->  until one item is left.
 
-The package does the same with certified designs, costs, stock, batches, unknown noise and awkward numbers. Here every
-probe has the same known noise, and numbers are well behaved. Needs NumPy and SciPy only; run it: python docs/mini.py
+The package adds certified designs, costs, stock, batches, unknown noise, awkward numbers. This needs NumPy and SciPy.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ class Accounts:
     """
 
     def __init__(self, items: np.ndarray, planned: np.ndarray, delta: float = 0.05) -> None:
-        """Planned is the information matrix of the first round as planned: it sets the unit of each comparison."""
+        """Planned is the information matrix of half of the first round as planned: the unit of each comparison."""
         self.items, self.planned, self.enough = items, planned, math.log(1 / delta)
         self.alive = np.arange(len(items))  # not ruled out, the highest estimate first
         self.wealth = np.zeros(len(items))  # logarithms
@@ -109,13 +108,20 @@ class Accounts:
         unit = 1 / variances(self.planned, bets)
         first_round, before = not self.rounds, log_mixture(*self.sums(bets), unit)
         self.rounds.append((information, vector))
-        if not first_round:  # nobody led before the first round, so nothing was bet
-            self.wealth[self.alive] += log_mixture(*self.sums(bets), unit) - before
+        gains = self.opened() if first_round else log_mixture(*self.sums(bets), unit) - before
+        self.wealth[self.alive] += gains
         whole, vectors = (sum(part) for part in zip(*self.rounds, strict=True))
         values = self.items[self.alive] @ np.linalg.pinv(whole, hermitian=True) @ vectors
         ranked = self.alive[np.argsort(-values, kind="stable")]
         kept = ranked[self.wealth[ranked] < self.enough]
         self.alive = kept if kept.size else ranked[:1]
+
+    def opened(self) -> np.ndarray:
+        """The first round, before which nobody led: a tenth of each account was spread over all rivals alike."""
+        bets = [np.delete(self.items, item, axis=0) - self.items[item] for item in self.alive]
+        made = [np.exp(log_mixture(*self.sums(bet), 1 / variances(self.planned, bet) / 20)) for bet in bets]
+        ahead = [self.sums(bet)[0] > 0 for bet in bets]
+        return np.log(0.9 + 0.1 * np.mean(np.where(ahead, made, 0.0), axis=1))
 
 
 # --- The loop ---------------------------------------------------------------------------------------------------
@@ -134,10 +140,12 @@ def find_best(
     """
     one, two = np.triu_indices(len(items), 1)
     weights = optimal_design(probes, items[one] - items[two])  # at first every pair of items matters
-    n, first = 0, min(3 * probes.shape[1], 2 * np.count_nonzero(weights))
-    accounts = Accounts(items, first * probes.T @ (weights[:, None] * probes) / sigma**2, delta)
-    while len(accounts.alive) > 1:
-        size = max(first, np.count_nonzero(weights), math.ceil(n / 10))  # each round adds a tenth
+    n, least, first = 0, np.count_nonzero(weights), min(3 * probes.shape[1], 2 * np.count_nonzero(weights))
+    accounts = Accounts(items, first / 2 * probes.T @ (weights[:, None] * probes) / sigma**2, delta)
+    while len(accounts.alive) > 1:  # each round adds a tenth
+        size = max(
+            min(least, first) if n else first, np.count_nonzero(weights), math.ceil(n / 10)
+        )  # each round adds a tenth
         counts = rounded(weights, size)
         accounts.tell(*fit(probes, counts, measure(counts), sigma))
         n += size

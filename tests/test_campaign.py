@@ -346,7 +346,7 @@ def batches(campaign: pw.Campaign) -> list[tuple[int, bool]]:
 
 def in_batches() -> pw.Campaign:
     """The first round in two batches, and the first batch of the second round, all told."""
-    campaign = create(algorithm=pw.Sage(max_batch=2))
+    campaign = create(algorithm=pw.Sage(max_batch=2, opening=0.0))
     for _ in range(3):
         rows = campaign.ask()
         campaign.tell(rows.filled(truth(rows)))
@@ -374,7 +374,7 @@ def same(campaign: pw.Campaign) -> bool:
 
 
 def test_own_rows_wait_for_the_round_whose_outcomes_may_have_led_to_them() -> None:
-    campaign = create(algorithm=pw.Sage(max_batch=2))
+    campaign = create(algorithm=pw.Sage(max_batch=2, opening=0.0))
     rows = campaign.ask()
     campaign.tell(rows.filled(truth(rows)))
     campaign.tell([{"probe": "hot", "outcome": 0.3}, {"probe": "mild", "outcome": 1.2}], off_plan=True)
@@ -416,7 +416,7 @@ def test_own_rows_are_told_together_with_the_round_that_was_open() -> None:
 
 
 def test_own_rows_beside_a_sheet_that_waits_are_told_together_with_it() -> None:
-    campaign = create()
+    campaign = create(algorithm=pw.Sage(opening=0.0))
     campaign.tell((rows := campaign.ask()).filled(truth(rows)))
     start, rows = campaign.trail.state, campaign.ask()
     filled = dict(zip(rows["measurement"], truth(rows), strict=True))
@@ -434,7 +434,7 @@ def test_own_rows_beside_a_sheet_that_waits_are_told_together_with_it() -> None:
 
 def test_rows_beyond_the_plan_are_a_round_of_their_own() -> None:
     """A row that is missing is asked for again; if it comes after all, the round has one more than was planned."""
-    campaign = create(algorithm=pw.Sage(max_batch=2))
+    campaign = create(algorithm=pw.Sage(max_batch=2, opening=0.0))
     rows = campaign.ask()
     late, outcome = rows["measurement"][0], truth(rows)[0]
     campaign.tell(dict(zip(rows["measurement"][1:], truth(rows)[1:], strict=True)))
@@ -454,7 +454,7 @@ def test_rows_beyond_the_plan_are_a_round_of_their_own() -> None:
 
 
 def test_a_row_that_comes_late_while_its_round_is_open_is_no_amendment() -> None:
-    campaign = create(algorithm=pw.Sage(max_batch=2))
+    campaign = create(algorithm=pw.Sage(max_batch=2, opening=0.0))
     rows = campaign.ask()
     campaign.tell({rows["measurement"][1]: truth(rows)[1]})
     campaign.close(reason="the first vial is late")
@@ -479,7 +479,7 @@ def test_batches_of_a_round_follow_its_plan_whatever_comes_meanwhile() -> None:
 
 def test_own_rows_cannot_use_up_what_an_open_round_needs() -> None:
     problem = pw.Problem(np.eye(2), stock=[30, 30], probe_names=["a", "b"])
-    campaign = pw.Campaign.create(Memory(), problem, algorithm=pw.Sage(max_batch=2), seed=0)
+    campaign = pw.Campaign.create(Memory(), problem, algorithm=pw.Sage(max_batch=2, opening=0.0), seed=0)
     rows = campaign.ask()
     campaign.tell(rows.filled([0.0, 0.0]))
     assert campaign.ledger.open == 1
@@ -516,7 +516,7 @@ def test_own_rows_cannot_use_up_what_an_open_round_needs() -> None:
 def test_late_rows_cannot_use_up_what_an_open_round_needs() -> None:
     """Else whoever keeps rows of a closed round back could end the next one by what it has shown."""
     problem = pw.Problem(np.eye(2), stock=[4, 30], probe_names=["a", "b"])
-    campaign = pw.Campaign.create(Memory(), problem, algorithm=pw.Sage(max_batch=2), seed=0)
+    campaign = pw.Campaign.create(Memory(), problem, algorithm=pw.Sage(max_batch=2, opening=0.0), seed=0)
     rows = campaign.ask()
     late = rows["measurement"][rows["probe"].index("a")]
     campaign.close(reason="the courier is late")
@@ -553,7 +553,7 @@ def test_only_own_rounds_of_the_same_rows_are_taken_for_one() -> None:
 
 def test_own_rows_between_a_round_and_the_batch_that_makes_up_for_a_void() -> None:
     """They came when it was complete; as it is open again, they are told together with it."""
-    campaign = pw.Campaign.create(Memory(), pw.Problem(np.eye(2)), algorithm=pw.Sage(max_batch=2), seed=0)
+    campaign = pw.Campaign.create(Memory(), pw.Problem(np.eye(2)), algorithm=pw.Sage(max_batch=2, opening=0.0), seed=0)
     for _ in range(2):
         rows = campaign.ask()
         campaign.tell(rows.filled([0.0, 0.0]))
@@ -570,7 +570,7 @@ def test_own_rows_between_a_round_and_the_batch_that_makes_up_for_a_void() -> No
 
 def test_a_round_that_ended_for_lack_of_stock_stays_over() -> None:
     """Else rows could be voided while it is open and looked at while it is over, in turn, and no version be counted."""
-    campaign = pw.Campaign.create(Memory(), pw.Problem(np.eye(2)), algorithm=pw.Sage(max_batch=2), seed=0)
+    campaign = pw.Campaign.create(Memory(), pw.Problem(np.eye(2)), algorithm=pw.Sage(max_batch=2, opening=0.0), seed=0)
     rows = campaign.ask()
     campaign.tell(rows.filled([0.0, 0.0]))
     names = campaign.problem.probe_names
@@ -659,7 +659,7 @@ def test_a_share_of_delta_for_amendments_is_checked(share) -> None:
 def test_a_void_and_a_look_leave_nothing_behind() -> None:
     """What was concluded before a row was voided must not be used again after it."""
     for seed in range(6):
-        campaign = create(algorithm=pw.Sage(max_batch=2), seed=seed)
+        campaign = create(algorithm=pw.Sage(max_batch=2, opening=0.0), seed=seed)
         rng = np.random.default_rng(seed)
         for _ in range(5):
             rows = campaign.ask()
@@ -894,7 +894,7 @@ def test_a_round_that_waits_is_said_beside_who_leads() -> None:
 
 
 def test_a_batch_that_is_to_come_is_not_called_a_round() -> None:
-    campaign = create(algorithm=pw.Sage(max_batch=2))
+    campaign = create(algorithm=pw.Sage(max_batch=2, opening=0.0))
     seen = []
     for _ in range(8):
         rows = campaign.ask()

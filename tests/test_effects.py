@@ -15,9 +15,10 @@ from probewise.campaign.findings.effects import Effect, effects, grouped, reach
 from probewise.campaign.findings.words import APART
 from probewise.cli import main
 from probewise.confidence import mixture_width
-from probewise.estimate import Pooled, least_squares
+from probewise.estimate import least_squares
 from probewise.measurements import Measurements
 from probewise.model.contrasts import contrasts
+from probewise.pooling import Pooled
 from probewise.tables import Table
 
 PROBES = [(a, b, t, u) for a in "AB" for b in "XYZ" for t, u in ((10, 1), (20, 3), (40, 2))]

@@ -9,13 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from probewise import coordinates as module
-from probewise import estimate
+from probewise import pooling
 from probewise.coordinates import Array, coordinates
 from probewise.design import remembering
 from probewise.design.criterion import explicit, pairs, star
 from probewise.errors import InvalidDesign, InvalidMeasurements, NotIdentifiable
-from probewise.estimate import REFRESH, Pooled, RankOne, least_squares, ridge
+from probewise.estimate import REFRESH, RankOne, least_squares, ridge
 from probewise.measurements import Measurements
+from probewise.pooling import Pooled
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -375,7 +376,7 @@ def test_rounds_pooled_at_once_are_those_one_by_one(monkeypatch: pytest.MonkeyPa
     total = precision * [fit.mean(rows) for fit in single]
     assert 0 < np.count_nonzero(precision) < precision.size
     for numbers in (1, 50, 10**6):  # all rounds by themselves, one or two at a time, and at once
-        monkeypatch.setattr(estimate, "_PRODUCTS", numbers)
+        monkeypatch.setattr(pooling, "_PRODUCTS", numbers)
         sums, each = pool.sums(rows), list(pool.each(rows))
         np.testing.assert_allclose(sums.precision, precision.sum(axis=0), rtol=1e-13)
         np.testing.assert_allclose(sums.total, total.sum(axis=0), rtol=1e-12, atol=1e-12)

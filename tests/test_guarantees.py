@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 from scipy.stats import norm
@@ -48,8 +49,9 @@ from probewise.confidence import (
 )
 from probewise.design import remembering
 from probewise.elimination import beaten, behind, eliminated
-from probewise.estimate import Pooled, least_squares
+from probewise.estimate import least_squares
 from probewise.measurements import Measurements
+from probewise.pooling import Pooled
 from probewise.testing import informed
 
 DELTA, EPSILON = 0.07, 0.3
@@ -578,7 +580,7 @@ def sage_wealth(unit: float, noise: float, epsilon: float, sigma: Any = SIGMA) -
 
 
 def sage_answer(problem: pw.Problem, goal: pw.BestItem, scatter: Any = (None, None)) -> Any:
-    algorithm = pw.Sage()
+    algorithm = pw.Sage(opening=0.0)
     state = algorithm.init(problem, goal)
     for (counts, means), spread in zip((FIRST, SECOND), scatter, strict=True):
         assert algorithm.answer(problem, goal, state) is None
@@ -588,19 +590,49 @@ def sage_answer(problem: pw.Problem, goal: pw.BestItem, scatter: Any = (None, No
 
 def unit_of(problem: pw.Problem) -> float:
     """The precision that the first round should have."""
-    return float(pw.Sage().init(problem, pw.BestItem()).prior.unit(problem, 0, np.array([1]))[0])
+    return float(pw.Sage(opening=0.0).init(problem, pw.BestItem()).prior.unit(problem, 0, np.array([1]))[0])
 
 
 def test_the_unit_is_the_precision_of_the_first_round_as_planned() -> None:
     problem = two_items()
-    size = pw.Sage().init(problem, pw.BestItem()).prior.size
-    assert size == 4  # two per probe of the design, fewer than three per dimension
+    old, new = (pw.Sage(opening=share).init(problem, pw.BestItem()).prior for share in (0.0, 0.1))
+    assert (old.size, old.least) == (4, 4)  # two per probe of the design, fewer than three per dimension
+    assert (new.size, new.least) == (4, 2)  # one per probe later
     assert unit_of(problem) == pytest.approx(4 / (0.6 + 1.7) ** 2, rel=0.03)
+    assert new.unit(problem, 0, np.array([1]))[0] == pytest.approx(unit_of(problem) / 2)
+    nine = pw.Sage().init(pw.Problem(np.eye(9)), pw.BestItem()).prior
+    assert (nine.size, nine.least) == (18, 9)
     rng = np.random.default_rng(0)
     many = pw.Problem(rng.normal(size=(60, 6)), rng.normal(size=(90, 6)))
     weights = plan(many, pw.pairs(many.items), tol=0.03).weights
     assert np.count_nonzero(weights) > 9
-    assert pw.Sage().init(many, pw.BestItem()).prior.size == 18
+    prior = pw.Sage().init(many, pw.BestItem()).prior
+    assert (prior.size, prior.least) == (18, min(18, np.count_nonzero(weights)))
+
+
+def test_a_tenth_of_each_account_is_spread_over_all_rivals_in_the_first_round() -> None:
+    """By quadrature: the scales are 0.1, 1, … of the unit's precision; rivals that are behind add nothing."""
+    problem, goal = pw.Problem(np.eye(3), sigma=0.5), pw.BestItem(1e-9)
+    state = pw.Sage().init(problem, goal)
+    means = np.array([1.0, 0.2, -0.4])
+    after = pw.Sage().tell(problem, goal, state, told(np.array([2, 3, 4]), means))
+    unit = (state.prior.size / 2) / (6 * 0.25)  # the design has weights 1/3, so that a pair has the variance 6σ²
+    shares = 1 / np.arange(1, 8)
+
+    def made(z: int, other: int) -> float:
+        v = 0.25 * (1 / (2, 3, 4)[z] + 1 / (2, 3, 4)[other])
+        s, w = (means[z] - means[other]) / v, 1 / v
+        out = 0.0
+        for share, rho in zip(shares / shares.sum(), 0.1 * 10.0 ** np.arange(7) * unit, strict=True):
+            width = 1 / math.sqrt(w + rho)
+            found = quad(lambda x: math.exp(x * s - x * x * (w + rho) / 2), 0, s * width**2 + 12 * width)  # noqa: B023
+            out += share * 2 * math.sqrt(rho / (2 * math.pi)) * found[0]
+        return out
+
+    rivals = {0: [], 1: [made(0, 1)], 2: [made(0, 2), made(1, 2)]}
+    wanted = [math.log(0.9 + 0.1 * sum(rivals[item]) / 2) for item in after.alive.tolist()]
+    np.testing.assert_allclose(after.wealth, wanted, rtol=1e-2)
+    np.testing.assert_allclose(after.peaks.plain[after.alive], np.maximum(wanted, 0.0), rtol=1e-2, atol=1e-12)
 
 
 def test_sage_rules_out_when_bets_have_made_one_over_delta() -> None:
@@ -668,7 +700,7 @@ def test_intervals_share_delta_among_items_and_among_pairs(known: bool) -> None:
     W = [1 / error(counts, sigma) ** 2 for counts in (FIRST[0], SECOND[0])]
     half = noise * span(sum(W), W[0], left / 10)  # ten pairs of five items
     assert value.most - value.behind == pytest.approx(half, rel=1e-9)
-    assert value.behind - value.least == pytest.approx(half, rel=1e-9)
+    assert value.behind - value.least == pytest.approx(max(half, value.behind), rel=1e-9)  # it is not ruled out
     values, widths = lead_by_round(problem, goal, pool, (0, 1))
     own = [1.0, 1.0] if known else [math.sqrt(noise_root(2.7, 14, 0.1 * DELTA)), noise]
     assert widths == pytest.approx(

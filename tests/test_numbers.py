@@ -120,6 +120,16 @@ def run(epsilon: float, *, seed: int = 5) -> Numbers:
     return numbers(PROBLEM, goal, rounds, standings, answer=answer, labels=labels)
 
 
+def test_no_interval_excludes_what_is_called_possible() -> None:
+    """An algorithm may be slower than the intervals: who is not ruled out may still be the best, in both."""
+    rounds = [measured(np.random.default_rng(0), [4000, 4000, 4000])]
+    slow = numbers(PROBLEM, pw.BestItem(), rounds, [standing(0, 1, 2, 3)]).items[3]
+    done = numbers(PROBLEM, pw.BestItem(), rounds, [standing(0, 1, 2)]).items[3]
+    assert slow.state == "remaining"
+    assert done.state == "eliminated"
+    assert slow.least == 0.0 < done.least < slow.behind
+
+
 def test_a_decision_says_who_was_ruled_out_when_and_by_whom() -> None:
     now = run(0.0)
     best = now.items[now.leader or 0]

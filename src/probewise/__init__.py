@@ -22,6 +22,7 @@ _WHERE = {
     "BetterThan": "goals",
     "OUTCOMES": "outcomes",
     "Law": "outcomes",
+    "Bounded": "outcomes",
     "Gaussian": "outcomes",
     "pairs": "design",
     "star": "design",
@@ -38,7 +39,7 @@ _WHERE = {
     "least_squares": "estimate",
     "ridge": "estimate",
     "Estimate": "estimate",
-    "Pooled": "estimate",
+    "Pooled": "pooling",
     "hardness": "theory",
     "Hardness": "theory",
     "gauge": "theory",
@@ -149,7 +150,6 @@ if TYPE_CHECKING:
     from probewise.errors import StorageUnavailable as StorageUnavailable
     from probewise.errors import TornJournal as TornJournal
     from probewise.estimate import Estimate as Estimate
-    from probewise.estimate import Pooled as Pooled
     from probewise.estimate import least_squares as least_squares
     from probewise.estimate import ridge as ridge
     from probewise.goals import GOALS as GOALS
@@ -165,8 +165,10 @@ if TYPE_CHECKING:
     from probewise.model import Role as Role
     from probewise.model.space import space as space
     from probewise.outcomes import OUTCOMES as OUTCOMES
+    from probewise.outcomes import Bounded as Bounded
     from probewise.outcomes import Gaussian as Gaussian
     from probewise.outcomes import Law as Law
+    from probewise.pooling import Pooled as Pooled
     from probewise.problem import Problem as Problem
     from probewise.result import Result as Result
     from probewise.rounding import Allocation as Allocation

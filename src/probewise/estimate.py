@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import linalg
 from scipy.linalg.lapack import dgeqp3, dorgqr, dtrtrs
 
@@ -19,6 +16,7 @@ from probewise.design.farthest import square_norms
 from probewise.design.memory import remembered
 from probewise.errors import InvalidDesign, InvalidMeasurements, NotIdentifiable
 from probewise.measurements import Measurements, SumOfSquares, per_probe
+from probewise.outcomes import Bettor
 from probewise.threads import few
 
 REFRESH = 1000
@@ -45,6 +43,10 @@ class Estimate:
     """Σ n_i (mean_i - x_i'θ̂)²/σ_i² with p - rank degrees of freedom, p the number of measured probes."""
     pure_error: SumOfSquares
     """Scatter of replicates in units of σ² with Σ (n_i - 1) degrees of freedom."""
+    bettor: Bettor | None = None
+    """What bets on the outcomes themselves, if their law does."""
+    seen: Array | None = None
+    """(p, rank): x_i @ whitener/σ_i² of the measured probes, for bets."""
 
     def __post_init__(self) -> None:
         for array in (self.theta, self.information, self.whitener):
@@ -83,7 +85,9 @@ class Estimate:
 
 
 @few
-def least_squares(probes: ArrayLike, measurements: Measurements, *, sigma: ArrayLike = 1.0) -> Estimate:
+def least_squares(
+    probes: ArrayLike, measurements: Measurements, *, sigma: ArrayLike = 1.0, bettor: Bettor | None = None
+) -> Estimate:
     """Weighted least squares of outcomes on probes (n, d), in O(p d²) for p measured probes.
 
     The range is decided on the measured probes without their weights, in units of the features taken from all
@@ -97,14 +101,17 @@ def least_squares(probes: ArrayLike, measurements: Measurements, *, sigma: Array
     span = _remembered_span(rows, unit) if rows.size <= _SMALL else _span(rows, unit)
     solution, inverse = _factored(root[:, None] * span.probes, root * mean)
     residual = root * (mean - span.probes @ solution)
-    weighted = root[:, None] * rows
+    weighted, whitener = root[:, None] * rows, span.transform @ inverse
+    weights = root**2 / np.maximum(measurements.count[index], 1)
     return Estimate(
         theta=span.transform @ solution,
         information=weighted.T @ weighted,
-        whitener=span.transform @ inverse,
+        whitener=whitener,
         measured=span,
         lack_of_fit=SumOfSquares(float(residual @ residual), int(np.count_nonzero(root)) - span.rank),
         pure_error=measurements.pure_error(sigma=sigma),
+        bettor=bettor,
+        seen=None if bettor is None else weights[:, None] * (rows @ whitener),
     )
 
 
@@ -117,95 +124,6 @@ def _span(rows: Array, unit: Array) -> Coordinates:
 _remembered_span = remembered(_span)  # rounds on the same few probes, of one run or of many, share it
 _SMALL = 2_000
 """Numbers in a table that is looked up faster than it is decomposed, and kept without crowding out designs."""
-
-
-class Sums(NamedTuple):
-    """What several rounds say of directions y, each round weighted by its precision."""
-
-    precision: Array
-    """(k,): W = Σ_s 1/v_s(y), v_s(y) the variance of y'θ̂_s in round s; 0 where no round determines y."""
-    total: Array
-    """(k,): S = Σ_s y'θ̂_s/v_s(y); S - W y'θ is a martingale with variance W at most."""
-
-    def __add__(self, other: object) -> Sums:
-        """Both sets of rounds together."""
-        if not isinstance(other, Sums):
-            return NotImplemented
-        return Sums(self.precision + other.precision, self.total + other.total)
-
-    @property
-    def mean(self) -> Array:
-        """(k,): S/W, the estimate of y'θ; NaN where no round determines y."""
-        known = self.precision > 0
-        return np.where(known, self.total / np.where(known, self.precision, 1.0), np.nan)
-
-    def at(self, rows: NDArray[np.bool_] | NDArray[np.int64]) -> Sums:
-        """The same, for some of the directions."""
-        return Sums(self.precision[rows], self.total[rows])
-
-
-def _each(fits: Sequence[Estimate], rows: Array, magnitudes: Array | None) -> Sums:
-    """W and S of rows y (k, d) in each of some rounds: (rounds, k) each, by one product for all of them."""
-    ranks = np.array([fit.rank for fit in fits])
-    known = np.flatnonzero(ranks)  # a round without rank determines nothing
-    variance = np.full((len(fits), rows.shape[0]), np.inf)
-    if known.size:
-        images = np.hstack([fits[i].whitener for i in known.tolist()]).T @ _rows(rows, fits[0].theta.size).T
-        variance[known] = np.add.reduceat(images * images, np.cumsum(ranks[known]) - ranks[known])
-    for i in known[ranks[known] < rows.shape[1]].tolist():
-        variance[i, ~fits[i].measured.is_inside(rows, magnitudes)] = np.inf
-    precision = np.where(variance > 0, 1.0 / np.where(variance > 0, variance, 1.0), 0.0)
-    return Sums(precision, precision * (np.array([fit.theta for fit in fits]) @ rows.T))
-
-
-_PRODUCTS = 200_000
-"""Numbers in a product with the whiteners of several rounds, for each of their dimensions: it fits into a cache."""
-
-
-@dataclass(frozen=True, eq=False)
-class Pooled:
-    """Rounds planned one after the other, each by outcomes of earlier rounds, pooled direction by direction.
-
-    Least squares on all data together would be biased by that planning; each round by itself is not (docs/sage.md).
-    """
-
-    fits: tuple[Estimate, ...] = ()
-    """The estimate of each round from its own data."""
-
-    def plus(self, fit: Estimate) -> Pooled:
-        """The estimate with one more round, whose scatter is added to what is known of the others."""
-        more, known, new = Pooled((*self.fits, fit)), self.pure_error, fit.pure_error
-        more.__dict__["pure_error"] = SumOfSquares(known.value + new.value, known.degrees + new.degrees)
-        return more
-
-    def sums(self, directions: ArrayLike, magnitudes: Array | None = None, *, since: int = 0) -> Sums:
-        """W and S of rows y (k, d), of all rounds or of those from number ``since`` on; magnitudes as in ``Estimate``.
-
-        A round that says nothing of y, or everything, as of y = 0, is left out.
-        """
-        rows = np.asarray(directions, dtype=np.float64)
-        sums = Sums(np.zeros(rows.shape[0]), np.zeros(rows.shape[0]))
-        for fits in Pooled(self.fits[since:])._blocks(rows):
-            sums = sums + Sums(*(part.sum(axis=0) for part in _each(fits, rows, magnitudes)))
-        return sums
-
-    def each(self, directions: ArrayLike, magnitudes: Array | None = None) -> Iterator[Sums]:
-        """W and S of rows y (k, d) in each round by itself, in order."""
-        rows = np.asarray(directions, dtype=np.float64)
-        for fits in self._blocks(rows):
-            yield from map(Sums._make, zip(*_each(fits, rows, magnitudes), strict=True))
-
-    def _blocks(self, rows: Array) -> Iterator[tuple[Estimate, ...]]:
-        """The fits, as many at a time as keep products with so many rows small."""
-        count = max(1, _PRODUCTS // max(1, rows.size))
-        return (self.fits[low : low + count] for low in range(0, len(self.fits), count))
-
-    @cached_property
-    def pure_error(self) -> SumOfSquares:
-        """Scatter of replicates within rounds, in units of σ²: given the past, that of a round is χ² for Gaussians."""
-        return SumOfSquares(
-            sum(fit.pure_error.value for fit in self.fits), sum(fit.pure_error.degrees for fit in self.fits)
-        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
@@ -146,6 +147,16 @@ class Problem:
             model=model,
             tables=(first, second),
         )
+
+    def knowing(self, law: Law) -> Problem:
+        """The same problem, with a law of outcomes of which more is known."""
+        if law is self.outcome:
+            return self
+        own = copy(self)
+        for name in ("sigma", "scaled_probes", "coordinates"):  # they follow the law
+            own.__dict__.pop(name, None)
+        object.__setattr__(own, "outcome", law)
+        return own
 
     def __repr__(self) -> str:
         counts = f"{self.n_probes} probes, {self.n_items} items, {self.dimension} features"

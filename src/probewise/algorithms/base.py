@@ -77,6 +77,8 @@ class Algorithm(abc.ABC, Generic[S]):
     forecasts: ClassVar[bool] = False
     """Whether it can say what is left to do; the two forecasts below are refused unless it can."""
 
+    before: ClassVar[Mapping[str, Any]] = {}
+    """Settings that journals lack which were begun before there were such settings, and what stood for them then."""
     attains: ClassVar[bool] = False
     """Whether it can say how sure its guess has become; ``confidence`` is refused unless it can."""
 

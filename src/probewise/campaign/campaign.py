@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from probewise.algorithms import Algorithm, Sage
-from probewise.campaign.exchange import entry
+from probewise.campaign.exchange import entry, given
 from probewise.campaign.exchange.asked import asked
 from probewise.campaign.exchange.rows import Rows, all_rows, no_rows, open_rows, own_columns
 from probewise.campaign.exchange.told import Proposal, Told, check_stock, recorded, unplanned
@@ -77,6 +77,7 @@ class Campaign:
         amendments: float = 0.0,
         outcome_name: str = "",
         unit: str = "",
+        aggregated: bool = False,
     ) -> Campaign:
         """Begin a campaign in a new file (SQLite, or JSON lines if it ends with .jsonl) or in a database (a URL).
 
@@ -84,6 +85,7 @@ class Campaign:
         problem was made from, or the features; ``outcome_range`` (low, high) refuses outcomes outside, None being no
         limit. ``amendments`` is a share of delta set aside for data that change after they were looked at.
         ``outcome_name`` and ``unit`` say what is measured, as "yield" and "%": sheets, sentences and reports use them.
+        With ``aggregated``, sheets have a row for each probe, to be told with its n and successes.
         """
         store = storage_at(path)
         charter = Charter(
@@ -97,6 +99,7 @@ class Campaign:
             amendments,
             PLAIN if problem.tables is None else problem.tables[0].dialect,
             Quantity(outcome_name, unit),
+            aggregated=aggregated,
         ).prepared()
         first = Record.new("created", charter.to_json(), author=author or _user(), after=None)
         try:
@@ -207,7 +210,7 @@ class Campaign:
 
         def propose(ledger: Ledger) -> Proposal:
             own = _place(measurement, ledger)
-            line = entry.Line(f"row '{row_id(*own)}'", {"outcome": outcome})
+            line = given.Line(f"row '{row_id(*own)}'", {"outcome": outcome})
             value = entry.number(line, ledger.charter)
             now, sheet = ledger.outcome(own), ledger.sheet(own[0])
             if now is None and sheet.states[own[1] - 1] == OPEN:
@@ -389,7 +392,7 @@ class Campaign:
 
 
 def _place(text: str, ledger: Ledger) -> Place:
-    return entry.place(entry.Line("the row", {"measurement": text}), ledger)
+    return entry.place(given.Line("the row", {"measurement": text}), ledger)
 
 
 def _user() -> str:

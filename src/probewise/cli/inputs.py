@@ -81,8 +81,15 @@ class Source:
     """Columns that are only shown."""
     outcome: str | None = None
     """The law of an outcome, with its settings; the normal one if not given."""
+    span: tuple[float, float] | None = None
+    """The least and the largest outcome, for a law that has them."""
 
     def __post_init__(self) -> None:
+        if self.span is not None:
+            if self.outcome is None:
+                raise click.UsageError("--range says what outcomes are possible; give --outcome bounded with it")
+            text = f"{self.outcome},low={self.span[0]!r},high={self.span[1]!r}"
+            object.__setattr__(self, "outcome", text)
         if self.outcome is not None and (self.sigma is not None or self.sigma_column is not None):
             raise click.UsageError("--outcome already describes the noise; give either --outcome or --sigma")
         if self.sigma is not None and self.sigma_column is not None:
@@ -227,6 +234,14 @@ _SOURCE = (
         "--outcome",
         metavar="NAME[,KEY=VALUE…]",
         help="Law of an outcome, if it is not normal; `probewise list` shows them all.",
+    ),
+    click.option(
+        "--range",
+        "span",
+        type=NUMBER,
+        nargs=2,
+        metavar="LOW HIGH",
+        help="Least and largest outcome that is possible, for --outcome bounded. Default: 0 1.",
     ),
 )
 

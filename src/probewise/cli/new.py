@@ -81,6 +81,11 @@ _UNSAID = (
 )
 @click.option("--unit", default="", metavar="UNIT", help="The unit of outcomes, such as %, mg/l or °C.")
 @click.option(
+    "--aggregated",
+    is_flag=True,
+    help="One row per probe on every sheet, to be told with n and successes. Needs --outcome bounded.",
+)
+@click.option(
     "--gap", "gaps", type=NUMBER, multiple=True, metavar="G",
     help="Forecast the effort if items differ by G where it matters; may be repeated. Default: a few round numbers.",
 )  # fmt: skip
@@ -103,6 +108,7 @@ def command(
     outcome_range: tuple[float, float] | None,
     outcome_name: str,
     unit: str,
+    aggregated: bool,
     gaps: tuple[float, ...],
     dry_run: bool,
     author: str | None,
@@ -148,6 +154,7 @@ def command(
             amendments=amendments,
             outcome_name=outcome_name,
             unit=unit,
+            aggregated=aggregated,
         )  # before anything is printed: whoever reads that may leave
     if as_json:
         output.print_json(_json(campaign, expected, odd) | roles(problem) | {"out": None if dry_run else store.name})
@@ -231,7 +238,9 @@ def _report(
     output.title(f"{compared}, with confidence {100 * (1 - goal.delta):.4g} %")
     print_roles(problem)
     facts = [("question", "", Words(goal, quantity).question)]
-    if problem.outcome.known:
+    if (ends := problem.outcome.ends) is not None:
+        facts.append(("outcomes", "", quantity.difference(f"{ends[0]:g} to {ends[1]:g}")))
+    elif problem.outcome.known:
         low, high = problem.sigma.min(), problem.sigma.max()
         noise = output.number(low) + ("" if low == high else f" to {output.number(high)}")
         facts.append(("noise", "", quantity.difference(noise)))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from probewise.extensions import extensions, found_class
-from probewise.outcomes.base import Drawn, Law
+from probewise.outcomes.base import Bets, Bettor, Drawn, Law
+from probewise.outcomes.bounded import Bounded
 from probewise.outcomes.gaussian import Gaussian
 
 OUTCOMES: dict[str, type[Law]] = {
     "gaussian": Gaussian,
+    "bounded": Bounded,
 }
 """Every law of the package by its name."""
 
@@ -25,4 +27,4 @@ def law_names() -> list[str]:
     return sorted({*OUTCOMES, *extensions(EXTENSIONS)})
 
 
-__all__ = ["OUTCOMES", "Drawn", "Gaussian", "Law", "law_named", "law_names"]
+__all__ = ["OUTCOMES", "Bets", "Bettor", "Bounded", "Drawn", "Gaussian", "Law", "law_named", "law_names"]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import abc
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from probewise.confidence import mixture_width
 from probewise.coordinates import Array, Counts
-from probewise.measurements import SumOfSquares
+from probewise.measurements import Measurements, SumOfSquares
 
 
 class Drawn(NamedTuple):
@@ -19,6 +20,26 @@ class Drawn(NamedTuple):
     """(p,): of the outcomes of each probe."""
     scatter: Array
     """(p,): sums of their squared deviations from that mean."""
+
+
+class Bets(NamedTuple):
+    """What bets on directions y have made of 1, at each of some stakes λ that were fixed beforehand."""
+
+    logs: Array
+    """(k, L): its logarithm; the mean of what was made is at most exp(rates·y'θ)."""
+    rates: Array
+    """(k, L): Σ λ/v_s(y), with each λ and v as they were used in each round."""
+
+    def lifted(self, by: Array | float) -> Bets:
+        """Bets on y'θ + ``by``, one number or (k,)."""
+        return Bets(self.logs + np.reshape(by, (-1, 1)) * self.rates, self.rates)
+
+
+class Bettor(Protocol):
+    """A law that bets on the outcomes of a round themselves, not only on their sums."""
+
+    def bets(self, coefficients: Array, precision: Array) -> Bets:
+        """Where y'θ̂/v(y) of a round is Σ_i n_i mean_i c_i, with ``coefficients`` c (k, p) of its measured probes."""
 
 
 class Law(abc.ABC):
@@ -73,6 +94,33 @@ class Law(abc.ABC):
         the bound is true. A larger bound makes no more than 1, or no more than a smaller one: it may change as it is
         learned.
         """
+
+    learns: ClassVar[bool] = False
+    """Whether ``after`` and ``bettor`` do anything."""
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """What a failure and a success count, if outcomes can be told as numbers of successes; else None."""
+        return None
+
+    def after(self, means: Array, data: Measurements) -> Law:
+        """The same law, with what can be learned of it from data and the (n,) means that they suggest."""
+        return self
+
+    def bettor(self, measurements: Measurements) -> Bettor | None:
+        """What bets on the outcomes of a round, if this law, as learned before it, can do better than by their sums."""
+        return None
+
+    def account(self, total: Array, precision: Array, bets: Bets | None, unit: Array, bound: float) -> Array:
+        """(k,): log of what all bets on y'θ > 0 have made of 1, by the sums alone unless there are ``bets``."""
+        return self.log_account(total, precision, unit, bound)
+
+    def width(self, sums: tuple[Array, Array], bets: tuple[Bets, Bets] | None, scale: Array, alpha: float) -> Array:
+        """(k,): half-width of intervals about S/W, for ``sums`` W and S; each is ever wrong with probability alpha.
+
+        ``bets`` are those on y'θ > 0 and on y'θ < 0, if there are any.
+        """
+        return mixture_width(sums[0], scale, alpha)
 
     @abc.abstractmethod
     def outcomes(self, means: Array, scale: Array, rng: np.random.Generator) -> Array:

@@ -10,14 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probewise.algorithms.base import Standing
+from probewise.algorithms.sage.accounts import account
 from probewise.algorithms.sage.prior import Memo, Prior
 from probewise.coordinates import Array
 from probewise.design import Directions
 from probewise.design.criterion import Vectors
 from probewise.design.farthest import square_norms
-from probewise.estimate import Pooled, Sums, least_squares
+from probewise.estimate import least_squares
 from probewise.goals import Answer, Claims, Goal
 from probewise.measurements import Measurements
+from probewise.outcomes import Law
+from probewise.pooling import Pooled, Sums, fitted
 from probewise.problem import Problem
 from probewise.threads import few
 
@@ -32,6 +35,8 @@ class Claimed:
 
     prior: Prior
     """The unit in which precisions are counted, fixed before the first round."""
+    law: Law
+    """What is known of the outcomes of the next round."""
     data: Measurements
     """Measurements of all finished rounds."""
     pool: Pooled
@@ -46,24 +51,26 @@ class Claimed:
     """(n,): which probes the last round measured."""
 
     @classmethod
-    def start(cls, problem: Problem, goal: Goal, tol: float, memo: Memo | None) -> Claimed:
+    def start(cls, problem: Problem, goal: Goal, tol: float, memo: Memo | None, *, opening: bool) -> Claimed:
         """Before the first round; an answer that claims nothing is known already."""
         data, answer = Measurements.empty(problem.n_probes), goal.answer(problem, np.zeros(problem.n_items))
         if not goal.claims(problem, answer).against.size:
-            return cls(Prior.of(problem, None, tol), data, Pooled(), answer, np.zeros(0), answer)
-        return cls(Prior.of(problem, goal.directions(problem), tol, memo), data, Pooled())
+            prior = Prior.of(problem, None, tol, opening=opening)
+            return cls(prior, problem.outcome, data, Pooled(), answer, np.zeros(0), answer)
+        prior = Prior.of(problem, goal.directions(problem), tol, memo, opening=opening)
+        return cls(prior, problem.outcome, data, Pooled())
 
     @few
     def plus(self, problem: Problem, goal: Goal, rounds: Sequence[Measurements]) -> Claimed:
         """With one more round, or several that overlapped."""
-        data, pool = self.data, self.pool
+        data, pool, problem = self.data, self.pool, problem.knowing(self.law)
         for measurements in rounds:
-            data = data + measurements
-            pool = pool.plus(least_squares(problem.probes, measurements, sigma=problem.sigma))
+            data, pool = data + measurements, pool.plus(fitted(problem, measurements))
         theta = least_squares(problem.probes, data, sigma=problem.sigma).theta
         last = np.any([measurements.count > 0 for measurements in rounds], axis=0)
         guess = goal.answer(problem, problem.items @ theta)
-        now = replace(self, data=data, pool=pool, guess=guess, last=last)
+        law = self.law.after(problem.probes @ theta, data)
+        now = replace(self, law=law, data=data, pool=pool, guess=guess, last=last)
         wealth = now._accounts(problem, goal)
         return replace(now, wealth=wealth, answer=guess if bool((wealth >= needed(problem, goal)).all()) else None)
 
@@ -71,19 +78,16 @@ class Claimed:
         """(k,): by bets on all rounds; nothing is known of them while nothing bounds the noise."""
         noise = problem.outcome.bound(self.pool.pure_error, goal.delta)
         claims = goal.claims(problem, self.guess)
-        precision, total = self._margins(goal, claims)
-        made = np.zeros(claims.against.size)
+        sums, made = self._margins(goal, claims), np.zeros(claims.against.size)
         if math.isfinite(noise):
-            bets = problem.outcome.log_account(total, precision, self._unit(claims), noise)
-            made = np.where(precision > 0, bets, 0.0)
+            made = np.where(sums.precision > 0, account(problem, sums, self._unit(claims), noise), 0.0)
         # a claim about no direction is true or false whatever θ is
         known = np.where(claims.offsets + goal.epsilon >= 0, np.inf, -np.inf)
         return np.where(claims.rows.any(axis=1), made, known)
 
     def _margins(self, goal: Goal, claims: Claims) -> Sums:
         """What all rounds say of y'θ + c + epsilon."""
-        precision, total = self.pool.sums(claims.rows, claims.sizes)
-        return Sums(precision, total + (claims.offsets + goal.epsilon) * precision)
+        return self.pool.sums(claims.rows, claims.sizes).lifted(claims.offsets + goal.epsilon)
 
     def _unit(self, claims: Claims) -> Array:
         squares = square_norms(claims.rows @ self.prior.whitener)
@@ -100,7 +104,7 @@ class Claimed:
         claims = goal.claims(problem, self.guess)
         claims = claims.at(np.asarray(claims.rows.any(axis=1)))
         noise = problem.outcome.bound(self.pool.pure_error, goal.delta)
-        precision, total = self._margins(goal, claims)
+        precision, total, _ = self._margins(goal, claims)
         known = np.where(precision > 0, precision, self._unit(claims))
         margin, error = total / known / (noise if math.isfinite(noise) else 1.0), 1.0 / np.sqrt(known)
         gaps = coarse(np.maximum(margin, floor * error))

@@ -83,7 +83,8 @@ def race(problem: Problem, goal: Goal, state: Knowledge, rng: np.random.Generato
     best = np.argmax(values, axis=1)
     leaders, draw = np.unique(best, return_inverse=True)
     known = [state.collected.get(int(z)) or state.sums(problem, int(z)) for z in alive[leaders]]
-    precision, total = (np.array([sums[k][: alive.size] for sums in known])[draw] for k in (0, 1))
+    precision = np.array([sums.precision[: alive.size] for sums in known])[draw]
+    total = np.array([sums.total[: alive.size] for sums in known])[draw]
     with np.errstate(divide="ignore"):  # an item and itself
         unit = np.array([state.prior.unit(problem, int(z), alive) for z in alive[leaders]])[draw]
     return Race(

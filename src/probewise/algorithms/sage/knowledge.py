@@ -9,14 +9,22 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from probewise.algorithms.sage.accounts import account
 from probewise.algorithms.sage.peaks import Peaks
 from probewise.algorithms.sage.prior import Items, Prior
 from probewise.coordinates import Array
-from probewise.estimate import Pooled, Sums, least_squares
+from probewise.estimate import least_squares
 from probewise.goals import Claims, Goal
 from probewise.measurements import Measurements
+from probewise.outcomes import Law
+from probewise.pooling import Pooled, Sums, fitted
 from probewise.problem import Problem
 from probewise.threads import few
+
+MOST_OPENED = 300
+"""Items up to which the first round is bet on: all of them against each other."""
+_WIDER = 0.05
+"""The narrowest scale of these bets, 0.1 of the first round's precision: made for leads of about three errors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,6 +33,8 @@ class Knowledge:
 
     prior: Prior
     """The unit in which the precision of each comparison is counted, fixed before the first round."""
+    law: Law
+    """What is known of the outcomes of the next round."""
     data: Measurements
     """Measurements of all finished rounds."""
     pool: Pooled
@@ -43,6 +53,8 @@ class Knowledge:
     """(k,) for each item z that was bet on: log of how much more bets for z have made if epsilon counts for z."""
     last: NDArray[np.bool_] | None = None
     """(n,): which probes the last round measured; the next design begins with them."""
+    opening: float = 0.0
+    """Share of each account that is bet on the first round, spread over all rivals."""
 
     @few
     def plus(self, problem: Problem, goal: Goal, rounds: Sequence[Measurements]) -> Knowledge:
@@ -51,13 +63,17 @@ class Knowledge:
         Bets on each know nothing of the others, and nothing is ruled out before all of them are there.
         """
         now = replace(self, last=np.any([measurements.count > 0 for measurements in rounds], axis=0))
+        problem = problem.knowing(self.law)
         for measurements in rounds:
-            fit = least_squares(problem.probes, measurements, sigma=problem.sigma)
+            fit = fitted(problem, measurements)
             fresh = {z: Pooled((fit,)).sums(*self._against(problem, z)) for z in self.collected}
             now = now._settled(problem, goal, self, fresh)
             collected = {z: now.collected[z] + sums for z, sums in fresh.items()}
             now = replace(now, data=now.data + measurements, pool=now.pool.plus(fit), collected=collected)
+        if not self.collected:
+            now = replace(now, wealth=now._opened(problem, goal))
         theta = least_squares(problem.probes, now.data, sigma=problem.sigma).theta
+        now = replace(now, law=self.law.after(problem.probes @ theta, now.data))
         now = now._of(np.argsort(-(problem.items[now.alive] @ theta), kind="stable"))
         now = replace(now, peaks=now.peaks.raised(now.alive, now.wealth, now.eased))._concluded(problem, goal)
         return replace(now, collected={z: now.sums(problem, z) for z in map(int, now.alive[:2])})
@@ -78,7 +94,7 @@ class Knowledge:
     def leads(self, problem: Problem, goal: Goal) -> tuple[Array, Array]:
         """(k - 1,), (k - 1,): leads of the first item plus epsilon in units of the noise, and their standard errors."""
         leader, rivals = int(self.alive[0]), self.alive[1:]
-        precision, total = (part[1:] for part in self.collected[leader])
+        precision, total, _ = self.collected[leader].at(slice(1, None))
         # a comparison that was lost with its measurements is planned as if it had the first round's precision
         precision = np.where(precision > 0, precision, self.prior.unit(problem, leader, rivals))
         return (total / precision + goal.epsilon) / self.noise(problem, goal), 1.0 / np.sqrt(precision)
@@ -93,22 +109,34 @@ class Knowledge:
         Odds follow what was known of y'θ + epsilon ``since`` before the round, and pay for y'θ > 0; eased, for
         y'θ > -epsilon. While nothing bounds the noise, nothing is bet.
         """
-        noise, account = since.noise(problem, goal), problem.outcome.log_account
+        noise = since.noise(problem, goal)
         if not since.collected or since.alive.size == 1 or not math.isfinite(noise):
             return self
         wealth, eased = self.wealth.copy(), dict(self.eased)
         rest = np.arange(self.alive.size) > 0
         for rival, rows in ((int(self.alive[0]), rest), (int(self.alive[1]), ~rest)):
             unit = self.prior.unit(problem, rival, self.alive[rows])
-            precision, total = since.collected[rival].at(rows)
-            after = (since.collected[rival] + fresh[rival]).at(rows)
-            lift = goal.epsilon * precision
-            gain = account(after.total + lift, after.precision, unit, noise)
-            wealth[rows] += gain - account(total + lift, precision, unit, noise)
+            before, new = since.collected[rival].at(rows).lifted(goal.epsilon), fresh[rival].at(rows)
+            gain = account(problem, before + new, unit, noise)
+            wealth[rows] += gain - account(problem, before, unit, noise)
             if goal.epsilon > 0:
-                more = account(after.total + goal.epsilon * after.precision, after.precision, unit, noise) - gain
+                more = account(problem, before + new.lifted(goal.epsilon), unit, noise) - gain
                 eased[rival] = eased.get(rival, np.zeros(rows.size)) + _placed(more, rows)
         return replace(self, wealth=wealth, eased=eased)
+
+    def _opened(self, problem: Problem, goal: Goal) -> Array:
+        """(m,): log of the accounts after the first round, in which a share of each was spread over all rivals."""
+        share, m = self.opening, problem.n_items
+        noise = self.noise(problem, goal)
+        if share == 0 or m == 1 or not math.isfinite(noise):
+            return self.wealth
+        made = np.full(m, -np.inf)
+        for rival in range(m):
+            sums = self.pool.sums(*self._against(problem, rival))
+            bet = (sums.precision > 0) & (sums.total > 0)  # nothing is claimed of the others
+            unit = _WIDER * self.prior.unit(problem, rival, self.alive[bet])
+            made[bet] = np.logaddexp(made[bet], account(problem, sums.at(bet), unit, noise))
+        return np.logaddexp(math.log1p(-share), math.log(share / (m - 1)) + made)
 
     def sums(self, problem: Problem, leader: int) -> Sums:
         """What all rounds say of leader - z' for the items z' alive."""

@@ -28,24 +28,37 @@ class Prior:
     """
 
     size: int
-    """Measurements of the first round, and the least of any later one."""
+    """Measurements of the first round."""
+    least: int
+    """Measurements of any later round at least."""
+    counted: float
+    """Measurements by the first design whose precision is the unit."""
     whitener: Array
-    """(d, r): (z - z')@whitener has the squared length that (z - z')'θ̂ of the first round should have as variance."""
+    """(d, r): (z - z')@whitener has the squared length of the variance in which (z - z')'θ̂ is counted."""
     weights: Array
     """(n,): the design of the first round."""
 
     @classmethod
-    def of(cls, problem: Problem, directions: Directions | None, tol: float, memo: Memo | None = None) -> Prior:
+    def of(
+        cls, problem: Problem, directions: Directions | None, tol: float, memo: Memo | None = None, *, opening: bool
+    ) -> Prior:
         """From the design for all that may matter: three measurements per dimension, or two per probe if fewer.
 
-        The design is solved for unless there is a ``memo`` of it.
+        Where the first round is bet on (``opening``), one per probe is enough for later rounds. The design is solved
+        for unless there is a ``memo`` of it.
         """
         if directions is None:
-            return cls(0, np.zeros((problem.dimension, 0)), np.zeros(problem.n_probes))
+            return cls(0, 0, 0.0, np.zeros((problem.dimension, 0)), np.zeros(problem.n_probes))
         weights = plan(problem, directions, tol=tol).weights if memo is None else recalled(problem, directions, memo)
-        size = min(3 * problem.coordinates.rank, 2 * int(np.count_nonzero(weights)))
-        return cls(size, unit_whitener(problem, weights) / math.sqrt(size), weights)
+        probes, enough = int(np.count_nonzero(weights)), 3 * problem.coordinates.rank
+        size = min(enough, 2 * probes)
+        least, counted = (min(size, probes), _WIDE * size) if opening else (size, size)
+        return cls(size, least, counted, unit_whitener(problem, weights) / math.sqrt(counted), weights)
 
     def unit(self, problem: Problem, leader: int, rivals: Items) -> Array:
-        """(k,): the precision 1/v₁ of (leader - rival)'θ̂ in the first round."""
+        """(k,): the unit of the precision of (leader - rival)'θ̂, 1/v₁ in docs/sage.md."""
         return 1.0 / square_norms((problem.items[leader] - problem.items[rivals]) @ self.whitener)
+
+
+_WIDE = 0.5
+"""Part of the first round whose precision is the unit, so that leads which show in that round are bet on well."""

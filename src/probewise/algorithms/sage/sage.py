@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,15 +14,15 @@ from probewise.algorithms.batches import Limits
 from probewise.algorithms.planning import allocated, check_recalled, check_stock, kept, plan, unit_whitener
 from probewise.algorithms.sage.claims import Claimed, coarse, needed
 from probewise.algorithms.sage.forecasting import even_race, expected, race, rounds_to_come
-from probewise.algorithms.sage.knowledge import Knowledge, enough
+from probewise.algorithms.sage.knowledge import MOST_OPENED, Knowledge, enough
 from probewise.algorithms.sage.peaks import Peaks
 from probewise.algorithms.sage.prior import Memo, Prior
 from probewise.coordinates import Counts
 from probewise.design import Directions, star
 from probewise.errors import InvalidAlgorithm, InvalidGoal
-from probewise.estimate import Pooled
 from probewise.goals import Answer, BestItem, Goal
 from probewise.measurements import Measurements
+from probewise.pooling import Pooled
 from probewise.problem import Problem
 from probewise.threads import few
 
@@ -48,6 +48,8 @@ class Sage(Algorithm[State]):
     """Factor by which the total grows in a round."""
     tol: float = 0.03
     """Certified relative gap of the designs."""
+    opening: float = 0.1
+    """Share of each account that is bet on the first round, on all rivals alike; 0 for none, and for larger rounds."""
     max_batch: int | None = None
     """Measurements that can be made at once; a larger round is given out in batches."""
     min_batch: int | None = None
@@ -64,10 +66,13 @@ class Sage(Algorithm[State]):
     takes_any_rounds: ClassVar[bool] = True
     forecasts: ClassVar[bool] = True
     attains: ClassVar[bool] = True
+    before: ClassVar[Mapping[str, Any]] = {"opening": 0.0}
 
     def __post_init__(self) -> None:
         if not 1 < self.growth < math.inf:
             raise InvalidAlgorithm(f"growth must be above 1, got {self.growth!r}; 1.1 is usual.")
+        if not 0 <= self.opening < 1:
+            raise InvalidAlgorithm(f"opening must be at least 0 and below 1, got {self.opening!r}; 0.1 is usual.")
         self.limits  # noqa: B018  raises if they do not fit together
 
     @property
@@ -103,15 +108,18 @@ class Sage(Algorithm[State]):
     @few
     def _start(self, problem: Problem, goal: Goal, memo: Memo | None) -> State:
         if not isinstance(goal, BestItem):
-            return Claimed.start(problem, goal, self.tol, memo)
+            return Claimed.start(problem, goal, self.tol, memo, opening=self.opening > 0)
         data, m = Measurements.empty(problem.n_probes), problem.n_items
-        prior = Prior.of(problem, None if m == 1 else goal.directions(problem), self.tol, memo)
-        winner, peaks = 0 if m == 1 else None, Peaks(np.zeros(m))
-        return Knowledge(prior, data, Pooled(), np.arange(m), np.zeros(m), winner, peaks)
+        directions = None if m == 1 else goal.directions(problem)
+        prior = Prior.of(problem, directions, self.tol, memo, opening=self.opening > 0)
+        alive, wealth, winner, peaks = np.arange(m), np.zeros(m), 0 if m == 1 else None, Peaks(np.zeros(m))
+        opening = self.opening if m <= MOST_OPENED else 0.0
+        return Knowledge(prior, problem.outcome, data, Pooled(), alive, wealth, winner, peaks, opening=opening)
 
     @few
     def ask(self, problem: Problem, goal: Goal, state: State, rng: np.random.Generator) -> Counts:
         """A round by the design for what is least known, of a size that batches within the limits can make up."""
+        problem = problem.knowing(state.law)
         room, replicates = np.maximum(problem.stock - state.data.count, 0), problem.outcome.replicates
         directions, size = self._directions(problem, goal, state), self._size(state.data.n, state.prior)
         counts = allocated(problem, directions, size, room, tol=self.tol, replicates=replicates, start=state.last)
@@ -155,6 +163,7 @@ class Sage(Algorithm[State]):
             return Forecast(0, 0, 0, 0.0, 0)
         if isinstance(state, Claimed):
             return None
+        problem = problem.knowing(state.law)
         sigma = problem.outcome.guess(state.pool.pure_error)
         if not state.collected or not math.isfinite(state.noise(problem, goal)):
             return None
@@ -173,16 +182,18 @@ class Sage(Algorithm[State]):
         if rivals == 0:
             return Forecast(0, 0, 0, 0.0, 0)
         weights, rho = plan(problem, goal.directions(problem), tol=self.tol)
-        prior, rng = Prior.of(problem, goal.directions(problem), self.tol), np.random.default_rng(_SEED)
+        prior = Prior.of(problem, goal.directions(problem), self.tol, opening=self.opening > 0)
+        rng = np.random.default_rng(_SEED)
         sizes = rounds_to_come(0, lambda n: self._size(n, prior))
         account = enough(problem, goal) if isinstance(goal, BestItem) else needed(problem, goal)
-        hardest = even_race(problem.outcome, gap + goal.epsilon, prior.size / rho, account, rivals)
+        hardest = even_race(problem.outcome, gap + goal.epsilon, prior.counted / rho, account, rivals)
         done = hardest.rounds(math.sqrt(rho) * np.eye(rivals), sizes, 1.0, rng)
         return expected(done, sizes, float(problem.cost @ weights), self.limits.batches)
 
     def _size(self, measured: int, prior: Prior) -> int:
         """Measurements of a round that begins after ``measured`` of them."""
-        return self.limits.size(max(math.ceil((self.growth - 1.0) * measured), prior.size))
+        least = prior.least if measured else prior.size
+        return self.limits.size(max(math.ceil((self.growth - 1.0) * measured), least))
 
     def _directions(self, problem: Problem, goal: Goal, state: State) -> Directions:
         """All that may matter; then the oracle's criterion: the leader against each rival, in units of its lead."""

@@ -9,44 +9,19 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from probewise import cells
-from probewise.campaign.exchange.rows import OWN, STATE, STATES, Rows, shown_columns
+from probewise.campaign.exchange.given import Line, Tabular, lines
+from probewise.campaign.exchange.rows import OWN, STATE, STATES, shown_columns
+from probewise.campaign.exchange.tallies import outcomes_of, spread, tally
 from probewise.campaign.state.charter import Charter
 from probewise.campaign.state.ledger import Ledger
 from probewise.campaign.state.sheet import RECORDED, VOIDED, Place, place_of, row_id
-from probewise.dialects import Dialect, fault, spelled
-from probewise.errors import InvalidProblem, InvalidRows
-from probewise.reading import read_table
-from probewise.tables import Table, named
-
-Tabular = Any
-"""A file, a data frame, a `Table`, rows as dictionaries, or a mapping from ids to outcomes."""
-
-_LONG = 100
-"""Letters of a cell that a message shows."""
-
-
-@dataclass(frozen=True)
-class Line:
-    """One row of a table as it was given."""
-
-    where: str
-    """Table and line or row, for messages."""
-    cells: Mapping[str, Any]
-    """Name of a column -> cell; None where it is empty."""
-    heading: str = "outcome"
-    """What the table calls the column of outcomes."""
-
-    def fault(self, column: str, expected: str) -> InvalidRows:
-        """What is wrong with a cell."""
-        value, column = self.cells.get(column), self.heading if column == "outcome" else column
-        got = "nothing" if value is None else _short(value)
-        return InvalidRows(f"{self.where}, column '{column}': got {got}, {expected}; nothing was recorded.")
+from probewise.errors import InvalidRows
+from probewise.tables import named
 
 
 @dataclass(frozen=True)
@@ -67,109 +42,6 @@ class Entry:
     """Rows without an outcome."""
     notes: Mapping[str, Mapping[str, Any]] | None = None
     """Id -> further cells of the table."""
-
-
-def lines(table: Tabular, first: str, charter: Charter) -> list[Line]:
-    """The rows of anything that may be a table; it must have a column called ``first`` and one of outcomes.
-
-    Where a file does not show its decimal sign, it is the one that sheets are written with.
-    """
-    names = charter.quantity.columns
-    if isinstance(table, str | Path):
-        table = _file(Path(table))
-    if isinstance(table, Rows):
-        table = list(table)
-    if isinstance(table, Mapping):
-        table = [{first: own, "outcome": value} for own, value in table.items()]
-    if isinstance(table, Sequence):
-        return _dictionaries(table, first, names)
-    return _table(table, first, names, charter.dialect)
-
-
-def _heading(header: Iterable[str], first: str, names: Sequence[str], where: str, word: str = "") -> str:
-    """What a table calls the column of outcomes; it must have it once, and the first column."""
-    given = list(header)
-    found = [name for name in names if name in given]
-    missing = [name for name, there in ((first, first in given), (names[0], bool(found))) if not there]
-    if missing:
-        raise InvalidRows(f"{where} has no {word}{named(missing)}; it has {named(given, most=10)}.")
-    if len(found) > 1:
-        raise InvalidRows(f"{where} has {named(found)}, which may all be the outcomes; keep one of these columns.")
-    return found[0]
-
-
-def _renamed(cells: Mapping[str, Any], heading: str) -> dict[str, Any]:
-    return {"outcome" if name == heading else name: value for name, value in cells.items()}
-
-
-def _file(path: Path) -> Table:
-    try:
-        return read_table(path)
-    except InvalidProblem as error:
-        raise InvalidRows(str(error)) from None
-
-
-def _dictionaries(rows: Sequence[Any], first: str, names: Sequence[str]) -> list[Line]:
-    out = []
-    for number, row in enumerate(rows):
-        if not isinstance(row, Mapping):
-            raise InvalidRows(f"row {number} must be a dictionary with {named((first, names[0]))}, got {row!r}.")
-        heading = _heading(row, first, names, f"row {number}")
-        cells = {name: _cell(value) for name, value in row.items()}
-        out.append(Line(f"row {number}", _renamed(cells, heading), heading))
-    return out
-
-
-def _table(source: Any, first: str, names: Sequence[str], written: Dialect) -> list[Line]:
-    """A `Table` or a data frame, where NaN stands for an empty cell."""
-    from probewise.tables import frame_table
-
-    table = source if isinstance(source, Table) else frame_table(source, "the table")
-    if table is None:
-        wanted = named((first, names[0]))
-        raise InvalidRows(f"rows are a table with the columns {wanted}, got {type(source).__name__}.")
-    heading = _heading(table.header, first, names, table.name, "column ")
-    columns = [
-        _spelled(table, heading, written)
-        if name == heading
-        else column.tolist()
-        if isinstance(column, np.ndarray)
-        else column
-        for name, column in zip(table.header, table.columns, strict=True)
-    ]
-    cells = ([None if value != value else _cell(value) for value in row] for row in zip(*columns, strict=True))
-    header = [*_renamed(dict.fromkeys(table.header), heading)]
-    return [Line(table.place(at), dict(zip(header, row, strict=True)), heading) for at, row in enumerate(cells)]
-
-
-def _spelled(table: Table, heading: str, written: Dialect) -> list[Any]:
-    """Outcomes as numbers, where the file writes them in a way of its own; what could be two numbers is refused."""
-    column, decimal = table.column(heading), table.dialect.decimal
-    if not decimal and table.dialect.separator == written.separator:
-        decimal = written.decimal
-    if isinstance(column, np.ndarray) or decimal == ".":
-        return column.tolist() if isinstance(column, np.ndarray) else column
-    found = spelled(column, decimal)
-    for row, cell in enumerate(column):
-        if found[cell] is None and cells.number(cell.replace(",", ".")) is not None:
-            reason = fault(cell, decimal)
-            raise InvalidRows(f"{table.place(row)}, column '{heading}': {reason}; nothing was recorded.")
-    return [cell if found[cell] is None or cells.number(cell) is not None else found[cell] for cell in column]
-
-
-def _short(value: Any) -> str:
-    """A cell for a message; a number may have thousands of digits."""
-    if isinstance(value, int) and abs(value) >= 10**60:
-        return "a whole number of more than 60 digits"
-    text = repr(value)
-    return text if len(text) <= _LONG else f"{text[:_LONG]}…"
-
-
-def _cell(value: Any) -> Any:
-    """A cell as None if empty, or as one of Python's own numbers; names keep their blanks."""
-    if isinstance(value, str):
-        return value if value.strip() else None
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def number(line: Line, charter: Charter) -> float:
@@ -218,6 +90,8 @@ def _last(ledger: Ledger) -> str:
 def checked(table: Tabular, ledger: Ledger) -> Entry:
     """What a table with ids and outcomes would record; InvalidRows at the first row that cannot be."""
     given = lines(table, "measurement", ledger.charter)
+    if ledger.charter.aggregated:
+        given = [one for line in given for one in spread(line, place(line, ledger), ledger)]
     filled = [line for line in given if line.cells["outcome"] is not None]
     known = [place(line, ledger) for line in given]
     places = [own for own, line in zip(known, given, strict=True) if line.cells["outcome"] is not None]
@@ -292,6 +166,11 @@ def own_rows(table: Tabular, ledger: Ledger) -> tuple[list[int], list[float]]:
             raise line.fault("probe", f"expected the name of a probe; {hint}")
         if line.cells["outcome"] is None:
             raise line.fault("outcome", "expected a number")
+        if ledger.charter.aggregated:
+            n, successes = tally(line)
+            probes += [numbers[own]] * n
+            outcomes += outcomes_of(n, successes, ledger.charter)
+            continue
         probes.append(numbers[own])
         outcomes.append(number(line, ledger.charter))
     if not probes:

@@ -23,6 +23,8 @@ from probewise.tables import Table, TableLike, as_text, frame_table
 
 OWN = ("measurement", "round", "probe", "replicate", "outcome")
 """Columns of every sheet; the laboratory's own columns of the probe come after them."""
+COUNT, SUCCESSES = "n", "successes"
+"""Columns of an aggregated sheet instead of the last two."""
 STATE, STATES = "state", ("open", "missing", "recorded", "voided")
 """The column that an export has besides, and its words."""
 
@@ -44,7 +46,7 @@ class Rows:
     """What they are, or why there are none."""
 
     def __len__(self) -> int:
-        return 0 if self.sheet is None else self.sheet.left
+        return 0 if self.sheet is None else len(self["probe"]) if self.charter.aggregated else self.sheet.left
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         for part in self._parts():
@@ -64,15 +66,23 @@ class Rows:
 
     @property
     def _names(self) -> tuple[str, ...]:
-        return (*OWN, *shown_columns(self.charter))
+        own = (*OWN[:3], COUNT, SUCCESSES) if self.charter.aggregated else OWN
+        return (*own, *shown_columns(self.charter))
 
     def _parts(self) -> Iterator[dict[str, list[Any]]]:
-        return iter(()) if self.sheet is None else _parts(self.charter, self.sheet, self.sheet.states == OPEN)
+        if self.sheet is None:
+            return iter(())
+        if self.charter.aggregated:
+            return iter([_tallies(self.charter, self.sheet)])
+        return _parts(self.charter, self.sheet, self.sheet.states == OPEN)
 
     def filled(self, outcomes: Any) -> list[dict[str, Any]]:
-        """The same rows with one outcome each, in order, as ``tell`` takes them."""
+        """The same rows with one outcome each, or number of successes, in order, as ``tell`` takes them."""
         values = np.asarray(outcomes, dtype=np.float64).tolist()
         ids = self.columns["measurement"]
+        if self.charter.aggregated:
+            cells = zip(ids, self.columns[COUNT], values, strict=True)
+            return [{"measurement": own, COUNT: n, SUCCESSES: value} for own, n, value in cells]
         return [{"measurement": own, "outcome": value} for own, value in zip(ids, values, strict=True)]
 
     @property
@@ -151,7 +161,7 @@ def _headed(names: Sequence[str], charter: Charter) -> list[str]:
 def _apart(columns: Columns, kind: str, quantity: Quantity = OUTCOME) -> Columns:
     """The columns, those called as a column of every sheet or export under another name."""
     out: dict[str, list[Any]] = {}
-    taken = (*OWN, STATE, *quantity.columns)
+    taken = (*OWN, STATE, COUNT, SUCCESSES, *quantity.columns)
     for name, cells in columns.items():
         own = name
         while own in taken or own in out or (own != name and own in columns):
@@ -182,7 +192,9 @@ def open_rows(charter: Charter, sheet: Sheet) -> Rows:
     rest = f" and {probes.size - _SHOWN} more" if probes.size > _SHOWN else ""
     due = f", due {sheet.due}" if sheet.due else ""
     repeats = " Repeats are wanted: they average the noise." if counts.max() > 1 else ""
-    count = f"{sheet.left} of {sheet.size} rows of round {sheet.number} to measure{due}"
+    what = "measurements" if charter.aggregated else "rows"
+    count = f"{sheet.left} of {sheet.size} {what} of round {sheet.number} to make{due}"
+    count = count if charter.aggregated else count.replace("to make", "to measure")
     return Rows(charter, sheet, f"{count}: {often}{rest}.{repeats}")
 
 
@@ -233,6 +245,17 @@ def _columns(
         "outcome": outcomes,
     }
     return own | {name: [cells[probe] for probe in probes] for name, cells in columns.items()}
+
+
+def _tallies(charter: Charter, sheet: Sheet) -> dict[str, list[Any]]:
+    """A row for each probe with open rows, in their order: the first of these, and how many there are."""
+    rows = np.flatnonzero(sheet.states == OPEN)
+    _, first, counts = np.unique(sheet.probes[rows], return_index=True, return_counts=True)
+    order = np.argsort(first)
+    part = _columns(charter.problem, shown_columns(charter), sheet, sheet.replicates, rows[first[order]])
+    own = {name: cells for name, cells in part.items() if name not in OWN[3:]}
+    head = {name: own.pop(name) for name in OWN[:3]}
+    return head | {COUNT: counts[order].tolist(), SUCCESSES: [None] * order.size} | own
 
 
 def _library(name: str) -> Any:

@@ -10,8 +10,9 @@ from probewise.campaign.findings.effects import Effect, effects
 from probewise.campaign.findings.numbers import Finished, Numbers, numbers
 from probewise.campaign.state.ledger import Ledger
 from probewise.campaign.state.replay import Trail
-from probewise.estimate import Pooled
 from probewise.measurements import Measurements
+from probewise.pooling import Pooled, learned
+from probewise.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +41,7 @@ def appraised(ledger: Ledger, trail: Trail) -> Appraisal:
     problem, goal, algorithm = charter.problem, trail.goal, charter.algorithm
     batches = tuple(sheet.measurements(problem.n_probes) for sheet in trail.sheets)
     standings = tuple(algorithm.standing(*trail.search, state) for state in trail.states)
-    rounds = Finished(Pooled(tuple(fit for step in trail.steps for fit in step.fits)), trail.finished)
+    rounds = Finished(_pool(problem, trail), trail.finished)
     found = numbers(
         problem,
         goal,
@@ -55,6 +56,13 @@ def appraised(ledger: Ledger, trail: Trail) -> Appraisal:
     now = standings[-1] if standings else algorithm.standing(*trail.search, trail.state)
     matter = effects(problem, goal, rounds.pool, found.data)
     return Appraisal(batches, standings, now, rounds, found, matter, scrutinised(ledger, found.leader))
+
+
+def _pool(problem: Problem, trail: Trail) -> Pooled:
+    """The estimate of each finished round, with what was known of outcomes before it."""
+    if problem.outcome.learns:
+        return learned(problem, [step.rounds for step in trail.steps])
+    return Pooled(tuple(fit for step in trail.steps for fit in step.fits))
 
 
 def scrutinised(ledger: Ledger, leader: int | None) -> Adequacy:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from probewise.campaign.findings.numbers import intervals
-from probewise.estimate import Estimate, Pooled
+from probewise.estimate import Estimate
 from probewise.goals import Goal
 from probewise.model.contrasts import Contrast, contrasts
 from probewise.numerals import listed
+from probewise.pooling import Pooled
 from probewise.problem import Problem
 
 

@@ -11,11 +11,12 @@ import numpy as np
 
 from probewise.algorithms.base import Standing
 from probewise.campaign.findings.words import ItemNumbers, Places, Words
-from probewise.confidence import mixture_width
 from probewise.coordinates import Array
-from probewise.estimate import Estimate, Pooled, Sums, least_squares
+from probewise.estimate import Estimate, least_squares
 from probewise.goals import Answer, Goal
 from probewise.measurements import Measurements, SumOfSquares
+from probewise.outcomes import Bets, Law
+from probewise.pooling import Pooled, Sums
 from probewise.problem import Problem
 from probewise.quantity import OUTCOME, Quantity
 from probewise.threads import few
@@ -115,7 +116,7 @@ def numbers(
     pool = rounds.pool
     noise = problem.outcome.bound(pool.pure_error, goal.delta)
     data = least_squares(problem.probes, sum(batches, Measurements.empty(problem.n_probes)), sigma=problem.sigma)
-    level = _spans(pool, problem.items, np.abs(problem.items), delta / problem.n_items).times(noise)
+    level = _spans(problem, pool, problem.items, np.abs(problem.items), delta / problem.n_items).times(noise)
     estimate = np.where(np.isfinite(data.variance(problem.items)), problem.items @ data.theta, np.nan)
     level = level.or_else(estimate)
     guess = answer if answer is not None else standings[-1].guess if standings else ()
@@ -135,7 +136,10 @@ def numbers(
     items = []
     for i, name in enumerate(problem.item_names):
         state, when, by, why = places.of(i, float(gaps.value[i]), float(gaps.width[i]))
-        items.append(ItemNumbers(name, *level.row(i), *gaps.row(i), state, when, by, why))
+        behind, least, most = gaps.row(i)
+        if state == "remaining" and goal.ranks:  # who may be the best is not behind for certain: one story
+            least = min(least, 0.0)
+        items.append(ItemNumbers(name, *level.row(i), behind, least, most, state, when, by, why))
     order = sorted(range(len(items)), key=lambda i: (i != leader, math.isnan(gaps.value[i]), gaps.value[i]))
     rival = _rival(items, order, leader, guess)
     risk = goal.delta if risk is None else risk
@@ -151,7 +155,7 @@ def intervals(problem: Problem, goal: Goal, pool: Pooled, rows: Array, sizes: Ar
 
     NaN and infinity where no round determines a row; ``sizes`` are those of the numbers whose rounding moved it.
     """
-    found = _spans(pool, rows, sizes, problem.outcome.left(goal.delta) / len(rows))
+    found = _spans(problem, pool, rows, sizes, problem.outcome.left(goal.delta) / len(rows))
     found = found.times(problem.outcome.bound(pool.pure_error, goal.delta))
     return found.value, found.width
 
@@ -163,13 +167,14 @@ def lead_by_round(problem: Problem, goal: Goal, pool: Pooled, pair: tuple[int, i
     rows, sizes = (one - other)[None], (np.abs(one) + np.abs(other))[None]
     sums, first, values, widths = Sums(np.zeros(1), np.zeros(1)), np.zeros(1), [], []
     error = SumOfSquares(0.0, 0)
-    for fit, more in zip(pool.fits, pool.each(rows, sizes), strict=True):
-        sums = sums + more
+    against = Sums.none(1)
+    for fit, more, less in zip(pool.fits, pool.each(rows, sizes), pool.each(-rows, sizes), strict=True):
+        sums, against = sums + more, against + less
         first = np.where(first > 0, first, sums.precision)
         error = SumOfSquares(error.value + fit.pure_error.value, error.degrees + fit.pure_error.degrees)
         noise = law.bound(error, goal.delta)
         values.append(float(sums.mean[0]))
-        widths.append(noise * float(mixture_width(sums.precision, SCALE * first, _pair_share(problem, delta))[0]))
+        widths.append(noise * float(_width(law, sums, against.bets, first, _pair_share(problem, delta))[0]))
     return values, widths
 
 
@@ -199,7 +204,13 @@ class _Spans:
         return (value, value - width, value + width) if width < math.inf else (value, -math.inf, math.inf)
 
 
-def _spans(pool: Pooled, rows: Array, sizes: Array, alpha: float) -> _Spans:
+def _width(law: Law, sums: Sums, against: Bets | None, first: Array, alpha: float) -> Array:
+    """(k,): half-widths about the mean of ``sums``; ``against`` are the bets on the opposite directions."""
+    bets = None if sums.bets is None or against is None else (sums.bets, against)
+    return law.width(sums[:2], bets, SCALE * first, alpha)
+
+
+def _spans(problem: Problem, pool: Pooled, rows: Array, sizes: Array, alpha: float) -> _Spans:
     """Pooled estimates of rows y (k, d) with intervals, each wrong at any time with probability at most alpha."""
     if not pool.fits:
         return _Spans.unknown(len(rows))
@@ -208,14 +219,15 @@ def _spans(pool: Pooled, rows: Array, sizes: Array, alpha: float) -> _Spans:
         first = np.where(first > 0, first, more.precision)
         sums = sums + more
     zero = ~rows.any(axis=1)  # known without any measurement
-    width = mixture_width(sums.precision, SCALE * first, alpha)
+    against = None if sums.bets is None else pool.sums(-rows, sizes).bets
+    width = _width(problem.outcome, sums, against, first, alpha)
     return _Spans(np.where(zero, 0.0, sums.mean), np.where(zero, 0.0, width))
 
 
 def _gaps(problem: Problem, delta: float, pool: Pooled, leader: int) -> _Spans:
     """(leader - z)'θ for all items z; δ is divided among all pairs, since the leader comes from the data."""
     own = problem.items[leader]
-    return _spans(pool, own - problem.items, np.abs(own) + np.abs(problem.items), _pair_share(problem, delta))
+    return _spans(problem, pool, own - problem.items, np.abs(own) + np.abs(problem.items), _pair_share(problem, delta))
 
 
 def _pair_share(problem: Problem, delta: float) -> float:

@@ -83,5 +83,10 @@ def remarks(problem: Problem, outcome_range: tuple[float, float] = (-math.inf, m
             f"Outcomes from {outcome_range[0]:g} to {outcome_range[1]:g} cannot be noisier than {width:g}, but sigma "
             f"is {problem.sigma.max():g}; a smaller sigma needs fewer measurements."
         )
+    if problem.outcome.ends is not None:
+        yield (
+            "The forecast takes outcomes to scatter as much as their range allows; how much they do will be learned, "
+            "and if it is less, fewer measurements are needed."
+        )
     if not problem.outcome.known:
         yield "The noise is unknown: replicates will tell, so that every probe is measured at least twice in a round."

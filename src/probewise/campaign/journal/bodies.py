@@ -131,6 +131,7 @@ BODIES: dict[str, Fields] = {
         "dialect?": {"separator": _SEPARATOR, "decimal": _DECIMAL, "encoding": TEXT},
         "quantity?": {"name": TEXT, "unit": TEXT},
         "memo?": JSON,
+        "aggregated?": FLAG,
     },
     "asked": {
         "round": POSITIVE,

@@ -50,9 +50,16 @@ class Charter:
     """What outcomes are called, and their unit."""
     memo: Mapping[str, Any] | None = None
     """What the algorithm solved for before the first round, so that nobody has to again; None if nothing was kept."""
+    aggregated: bool = False
+    """Whether sheets have one row for each probe, with the number of measurements and of successes."""
 
     def __post_init__(self) -> None:
         check(self.problem, self.goal, self.algorithm)
+        if self.aggregated and self.problem.outcome.ends is None:
+            raise InvalidCampaign(
+                f"aggregated sheets count successes, which outcomes of the law '{self.problem.outcome.name}' do not "
+                "have; use the law 'bounded', or leave aggregated out."
+            )
         if self.amendments is not None:
             check_share(self.amendments)
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
@@ -139,6 +146,7 @@ class Charter:
             "dialect": asdict(self.dialect),
             **({"quantity": asdict(self.quantity)} if self.quantity else {}),
             **({} if self.memo is None else {"memo": dict(self.memo)}),
+            **({"aggregated": True} if self.aggregated else {}),
         }
 
     @classmethod
@@ -157,6 +165,7 @@ class Charter:
             Dialect(**body.get("dialect", {})),
             Quantity(**body.get("quantity", {})),
             body.get("memo"),
+            body.get("aggregated", False),
         )
 
 

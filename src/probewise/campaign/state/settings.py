@@ -52,7 +52,8 @@ def from_json(data: Mapping[str, Any], kind: type[T]) -> T:
         own = find(data["name"])
         if own is None:
             raise KeyError(data["name"])
-        part: T = own(**_settings(own, data["settings"]))  # type: ignore[assignment]
+        before = own.before if issubclass(own, Algorithm) else {}
+        part: T = own(**{**before, **_settings(own, data["settings"])})  # type: ignore[assignment]
         return part
     except ProbewiseError:
         raise

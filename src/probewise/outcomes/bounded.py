@@ -1,0 +1,277 @@
+"""Bounded: outcomes that lie in a known range, as clicks, yields or ratings; how much they scatter is learned."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probewise.confidence import log_wealth, mixture_width
+from probewise.coordinates import Array, Counts
+from probewise.errors import InvalidProblem
+from probewise.measurements import Measurements, SumOfSquares
+from probewise.outcomes.base import Bets, Bettor, Drawn, Law
+
+_LEVELS = (0.02, 0.15, 0.5, 0.85, 0.98)
+"""Of the range: where outcomes may be, as long as nothing is known of them."""
+_STAKES = 10.0 ** -np.arange(0.0, 5.05, 0.15)
+"""(L,): the λ that are bet on, in units of the range: differences from all of it to a hundred thousandth."""
+_SHARES = np.log(np.tile((shares := 1.0 / (7.0 + np.arange(_STAKES.size))) / shares.sum() / len(_LEVELS), len(_LEVELS)))
+"""(5 L,): log of the share of an account that begins on each level and stake."""
+_MOST = 0.7
+"""Of the largest stake that cannot ruin an account in a round, as much may be used."""
+_BLOCK = 1_000_000
+"""Numbers that are worked on at once."""
+
+
+@dataclass(frozen=True)
+class Bounded(Law):
+    """Outcomes between two bounds, with a mean that is linear in the features; nothing else is assumed."""
+
+    low: float = 0.0
+    """No outcome is below it."""
+    high: float = 1.0
+    """No outcome is above it."""
+
+    name: ClassVar[str] = "bounded"
+    summary: ClassVar[str] = "Outcomes in a known range, as clicks, yields or ratings; their spread is learned."
+    learns: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+            raise InvalidProblem(
+                f"a range needs two finite numbers, the lower one first, got {self.low!r} to {self.high!r}."
+            )
+        object.__setattr__(self, "low", float(self.low))
+        object.__setattr__(self, "high", float(self.high))
+
+    @property
+    def span(self) -> float:
+        """Width of the range."""
+        return self.high - self.low
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The two bounds."""
+        return self.low, self.high
+
+    @property
+    def known(self) -> bool:
+        """True: half of the range bounds the noise."""
+        return True
+
+    @property
+    def part(self) -> float:
+        """Nothing: what is learned only decides how bets are placed."""
+        return 0.0
+
+    @property
+    def replicates(self) -> int:
+        """One."""
+        return 1
+
+    def scale(self, probes: tuple[str, ...]) -> Array:
+        """(n,): half of the range, which is sub-Gaussian for any outcomes in it."""
+        return np.full(len(probes), 0.5 * self.span)
+
+    def bound(self, replicates: SumOfSquares, delta: float) -> float:
+        """1."""
+        return 1.0
+
+    def guess(self, replicates: SumOfSquares) -> float:
+        """1."""
+        return 1.0
+
+    def log_account(self, total: Array, precision: Array, unit: Array, bound: float) -> Array:
+        """A mixture of Gaussian bets, as for any noise that is sub-Gaussian with its scale."""
+        return log_wealth(total / bound, precision, unit)
+
+    def account(self, total: Array, precision: Array, bets: Bets | None, unit: Array, bound: float) -> Array:
+        """The mean over all stakes of what the bets on outcomes have made: docs/bounded.md."""
+        if bets is None:
+            return self.log_account(total, precision, unit, bound)
+        return np.asarray(np.logaddexp.reduce(_SHARES + bets.logs, axis=-1))
+
+    def width(self, sums: tuple[Array, Array], bets: tuple[Bets, Bets] | None, scale: Array, alpha: float) -> Array:
+        """The farther of the two ends, each beyond which half of alpha is bet: docs/bounded.md."""
+        plain = mixture_width(sums[0], scale, alpha)
+        if bets is None:
+            return plain
+        known = sums[0] > 0
+        mean = np.where(known, sums[1] / np.where(known, sums[0], 1.0), 0.0)
+        ends = [_reach(own, sign * mean, plain, math.log(2.0 / alpha)) for own, sign in zip(bets, (1, -1), strict=True)]
+        return np.where(known, np.maximum(*ends), np.inf)
+
+    def after(self, means: Array, data: Measurements) -> Law:
+        """With expected outcomes and their spread, as far as can be told."""
+        edge = self.span / (data.n + 2)
+        expected = np.clip(np.where(np.isfinite(means), means, 0.5 * (self.low + self.high)), *self._within(edge))
+        own = np.clip(data.mean, self.low, self.high)
+        # of outcomes at the two bounds only, as 0 and 1, the ratio is 1; of others it is less
+        most = float((data.count * (own - self.low) * (self.high - own)).sum())
+        little = 0.25 * self.span**2
+        ratio = min(1.0, (float(data.scatter.sum()) + little) / (most + little))
+        spread = np.sqrt(ratio * (expected - self.low) * (self.high - expected))
+        return Expected(self.low, self.high, tuple(expected.tolist()), tuple(spread.tolist()))
+
+    def bettor(self, measurements: Measurements) -> Bettor | None:
+        """Bets on a round about which nothing is known."""
+        return FirstRound(
+            tuple(
+                BoundedRound.of(self, np.full(measurements.n_probes, self.low + level * self.span), measurements)
+                for level in _LEVELS
+            )
+        )
+
+    def _within(self, edge: float) -> tuple[float, float]:
+        return self.low + edge, self.high - edge
+
+    def outcomes(self, means: Array, scale: Array, rng: np.random.Generator) -> Array:
+        """Outcomes at the two bounds, the most that they can scatter."""
+        return np.where(rng.random(means.size) < self._chance(means), self.high, self.low)
+
+    def drawn(self, means: Array, scale: Array, counts: Counts, rng: np.random.Generator) -> Drawn:
+        """Means of outcomes at the two bounds, and their scatter."""
+        hits = rng.binomial(counts, self._chance(means))
+        return Drawn(
+            np.asarray(self.low + self.span * hits / counts),
+            np.asarray(self.span**2 * hits * (counts - hits) / counts),
+        )
+
+    def _chance(self, means: Array) -> Array:
+        """(k,): of the upper bound; a mean beyond the range cannot be had."""
+        return np.clip((means - self.low) / self.span, 0.0, 1.0)
+
+    @property
+    def expected(self) -> str:
+        """What an outcome may be, in words."""
+        return f"a number from {self.low:g} to {self.high:g}"
+
+    def possible(self, outcomes: Array) -> NDArray[np.bool_]:
+        """Within the range."""
+        return (outcomes >= self.low) & (outcomes <= self.high)
+
+    @property
+    def noise(self) -> str:
+        """What is known of the noise, in words."""
+        return f"such that outcomes lie between {self.low:.4g} and {self.high:.4g}; how much they scatter is learned"
+
+
+def _reach(bets: Bets, mean: Array, start: Array, needed: float) -> Array:
+    """(k,): how far below ``mean`` y'θ may be, until bets on its being higher would have made so much."""
+    near, far = np.zeros(mean.size), np.where(np.isfinite(start), start, 1.0)
+    for _ in range(60):  # doubled until it is too far, then halved
+        made = np.logaddexp.reduce(_SHARES + bets.lifted(far - mean).logs, axis=-1)
+        far = np.where(made >= needed, far, 2.0 * far)
+        if (made >= needed).all():
+            break
+    for _ in range(40):
+        middle = 0.5 * (near + far)
+        made = np.logaddexp.reduce(_SHARES + bets.lifted(middle - mean).logs, axis=-1)
+        near, far = np.where(made >= needed, near, middle), np.where(made >= needed, middle, far)
+    return far
+
+
+@dataclass(frozen=True)
+class Expected(Bounded):
+    """The same, with what earlier rounds let us expect of each probe."""
+
+    means: tuple[float, ...] = ()
+    """The outcome of each probe, within the range."""
+    spreads: tuple[float, ...] = ()
+    """Its standard deviation."""
+
+    def scale(self, probes: tuple[str, ...]) -> Array:
+        """(n,): the spread that is expected; a guess, by which estimates are weighted and rounds designed."""
+        return np.array(self.spreads)
+
+    def bettor(self, measurements: Measurements) -> Bettor | None:
+        """Bets about what is expected."""
+        return BoundedRound.of(self, np.array(self.means), measurements)
+
+
+@dataclass(frozen=True, eq=False)
+class FirstRound:
+    """Bets on a round before which nothing was known: an equal share on each of some levels of all outcomes."""
+
+    rounds: tuple[BoundedRound, ...]
+    """The bets if all outcomes are expected at one level, with the spread of outcomes at the bounds."""
+
+    def bets(self, coefficients: Array, precision: Array) -> Bets:
+        """(k, 5 L) twice, level after level."""
+        logs, rates = [], []
+        for own in self.rounds:
+            law, level = own.law, own.expected[:1]
+            ratio = 0.25 * law.span**2 / ((level - law.low) * (law.high - level))  # of the variances
+            made, rate = own.each(ratio * coefficients, ratio * precision)
+            logs.append(made)
+            rates.append(rate)
+        return Bets(np.concatenate(logs, axis=1), np.concatenate(rates, axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class BoundedRound:
+    """Bets on the p probes that a round measured: each outcome r multiplies a stake u by 1 + u(r - expected)."""
+
+    law: Bounded
+    """The range."""
+    expected: Array
+    """(p,): fixed before the round, inside the range."""
+    count: Counts
+    """(p,)."""
+    mean: Array
+    """(p,): of the outcomes."""
+    scatter: Array
+    """(p,): of the outcomes about their mean."""
+
+    @classmethod
+    def of(cls, law: Bounded, expected: Array, measurements: Measurements) -> BoundedRound:
+        """For all n probes, of which some were measured."""
+        at = np.flatnonzero(measurements.count)
+        data = measurements
+        return cls(law, expected[at], data.count[at], data.mean[at], data.scatter[at])
+
+    def bets(self, coefficients: Array, precision: Array) -> Bets:
+        """(k, 5 L) twice: the same for all levels of the first round."""
+        return Bets(*(np.tile(part, len(_LEVELS)) for part in self.each(coefficients, precision)))
+
+    def each(self, coefficients: Array, precision: Array) -> tuple[Array, Array]:
+        """(k, L) twice: log of what each stake has made, and stakes times ``precision`` (k,): docs/bounded.md."""
+        stakes = self._stakes(coefficients)
+        size = max(1, _BLOCK // max(1, stakes.shape[1] * self.count.size))
+        parts = range(0, len(stakes), size)
+        logs = [self._logs(coefficients[at : at + size], stakes[at : at + size]) for at in parts]
+        return np.concatenate(logs) if logs else np.zeros(stakes.shape), stakes * precision[:, None]
+
+    def _stakes(self, coefficients: Array) -> Array:
+        """(k, L): the stakes, as large as wanted where no outcome within the range could cost everything."""
+        below, above = self.expected - self.law.low, self.law.high - self.expected
+        worst = np.max(np.where(coefficients > 0, coefficients * below, -coefficients * above), axis=1, initial=0.0)
+        most = np.divide(_MOST, worst, out=np.full(worst.size, np.inf), where=worst > 0)
+        return np.asarray(np.minimum(self.law.span * _STAKES, most[:, None]))
+
+    def _logs(self, coefficients: Array, stakes: Array) -> Array:
+        """(k, L): the larger of two lower bounds on Σ log(1 + u(r - expected)), by all that is kept of outcomes r."""
+        u = stakes[:, :, None] * coefficients[:, None, :]  # (k, L, p)
+        below, above = self.expected - self.law.low, self.law.high - self.expected
+        up, down = np.log1p(u * above), np.log1p(-u * below)
+        hits = np.clip(self.count * (self.mean - self.law.low) / self.law.span, 0.0, self.count)
+        made = up @ hits + down @ (self.count - hits)  # as if all outcomes were at the two bounds
+        if not self._at_bounds(hits):
+            made = self._curved(u, np.where(u > 0, down, up), np.where(u > 0, below, above), up, down, hits)
+        return np.asarray(made + u @ (self.count * self.expected))
+
+    def _curved(self, u: Array, low: Array, reach: Array, up: Array, down: Array, hits: Array) -> Array:
+        """(k, L): the same with the spread of outcomes, probe by probe whichever bound is larger."""
+        off = self.mean - self.expected
+        squares = self.scatter + self.count * off**2
+        curved = u * (self.count * off) + (low + np.abs(u) * reach) * (squares / reach**2)
+        return np.asarray(np.maximum(hits * up + (self.count - hits) * down, curved).sum(axis=-1))
+
+    def _at_bounds(self, hits: Array) -> bool:
+        """Whether all outcomes were at the two bounds: nothing is lost by taking them so."""
+        most = self.law.span**2 * hits * (self.count - hits) / self.count
+        return bool((self.scatter >= (1.0 - 1e-9) * most).all())

@@ -1,0 +1,158 @@
+"""Pooling: what rounds that were planned one after the other say together, direction by direction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from probewise.coordinates import Array
+from probewise.estimate import Estimate, least_squares
+from probewise.measurements import Measurements, SumOfSquares
+from probewise.outcomes import Bets
+from probewise.problem import Problem
+
+
+class Sums(NamedTuple):
+    """What several rounds say of directions y, each round weighted by its precision."""
+
+    precision: Array
+    """(k,): W = Σ_s 1/v_s(y), v_s(y) the variance of y'θ̂_s in round s; 0 where no round determines y."""
+    total: Array
+    """(k,): S = Σ_s y'θ̂_s/v_s(y); S - W y'θ is a martingale with variance W at most."""
+    bets: Bets | None = None
+    """What bets have made, where the law of outcomes bets on them directly."""
+
+    @classmethod
+    def none(cls, count: int) -> Sums:
+        """Of no round."""
+        return cls(np.zeros(count), np.zeros(count))
+
+    def __add__(self, other: object) -> Sums:
+        """Both sets of rounds together."""
+        if not isinstance(other, Sums):
+            return NotImplemented
+        return Sums(self.precision + other.precision, self.total + other.total, added(self.bets, other.bets))
+
+    @property
+    def mean(self) -> Array:
+        """(k,): S/W, the estimate of y'θ; NaN where no round determines y."""
+        known = self.precision > 0
+        return np.where(known, self.total / np.where(known, self.precision, 1.0), np.nan)
+
+    def at(self, rows: NDArray[np.bool_] | NDArray[np.int64] | slice) -> Sums:
+        """The same, for some of the directions."""
+        bets = None if self.bets is None else Bets(*(part[rows] for part in self.bets))
+        return Sums(self.precision[rows], self.total[rows], bets)
+
+    def lifted(self, by: Array | float) -> Sums:
+        """The same for y'θ + ``by``, one number or (k,)."""
+        if not np.any(by):
+            return self
+        bets = None if self.bets is None else self.bets.lifted(by)
+        return Sums(self.precision, self.total + by * self.precision, bets)
+
+
+def added(one: Bets | None, other: Bets | None) -> Bets | None:
+    """Bets on both sets of rounds."""
+    if one is None or other is None:
+        return other if one is None else one
+    return Bets(*(a + b for a, b in zip(one, other, strict=True)))
+
+
+def _each(fits: Sequence[Estimate], rows: Array, magnitudes: Array | None) -> tuple[Array, Array, list[Bets | None]]:
+    """(rounds, k) twice, W and S of rows y (k, d) in each of some rounds, by one product for all; and bets on each."""
+    ranks = np.array([fit.rank for fit in fits])
+    known = np.flatnonzero(ranks)  # a round without rank determines nothing
+    variance = np.full((len(fits), rows.shape[0]), np.inf)
+    if known.size:
+        images = np.hstack([fits[i].whitener for i in known.tolist()]).T @ rows.T
+        variance[known] = np.add.reduceat(images * images, np.cumsum(ranks[known]) - ranks[known])
+    for i in known[ranks[known] < rows.shape[1]].tolist():
+        variance[i, ~fits[i].measured.is_inside(rows, magnitudes)] = np.inf
+    precision = np.where(variance > 0, 1.0 / np.where(variance > 0, variance, 1.0), 0.0)
+    total = precision * (np.array([fit.theta for fit in fits]) @ rows.T)
+    return precision, total, [_bets(fit, rows, own) for fit, own in zip(fits, precision, strict=True)]
+
+
+def _bets(fit: Estimate, rows: Array, precision: Array) -> Bets | None:
+    """Bets on one round, if its outcomes are bet on."""
+    if fit.bettor is None or fit.seen is None:
+        return None
+    return fit.bettor.bets(precision[:, None] * ((rows @ fit.whitener) @ fit.seen.T), precision)
+
+
+_PRODUCTS = 200_000
+"""Numbers in a product with the whiteners of several rounds, for each of their dimensions: it fits into a cache."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pooled:
+    """Rounds planned one after the other, each by outcomes of earlier rounds, pooled direction by direction.
+
+    Least squares on all data together would be biased by that planning; each round by itself is not (docs/sage.md).
+    """
+
+    fits: tuple[Estimate, ...] = ()
+    """The estimate of each round from its own data."""
+
+    def plus(self, fit: Estimate) -> Pooled:
+        """The estimate with one more round, whose scatter is added to what is known of the others."""
+        more, known, new = Pooled((*self.fits, fit)), self.pure_error, fit.pure_error
+        more.__dict__["pure_error"] = SumOfSquares(known.value + new.value, known.degrees + new.degrees)
+        return more
+
+    def sums(self, directions: ArrayLike, magnitudes: Array | None = None, *, since: int = 0) -> Sums:
+        """W and S of rows y (k, d), of all rounds or of those from number ``since`` on; magnitudes as in ``Estimate``.
+
+        A round that says nothing of y, or everything, as of y = 0, is left out.
+        """
+        rows = np.asarray(directions, dtype=np.float64)
+        sums = Sums.none(rows.shape[0])
+        for fits in Pooled(self.fits[since:])._blocks(rows):
+            precision, total, bets = _each(fits, rows, magnitudes)
+            sums = sums + Sums(precision.sum(axis=0), total.sum(axis=0))
+            for own in bets:
+                sums = sums._replace(bets=added(sums.bets, own))
+        return sums
+
+    def each(self, directions: ArrayLike, magnitudes: Array | None = None) -> Iterator[Sums]:
+        """W and S of rows y (k, d) in each round by itself, in order."""
+        rows = np.asarray(directions, dtype=np.float64)
+        for fits in self._blocks(rows):
+            yield from map(Sums._make, zip(*_each(fits, rows, magnitudes), strict=True))
+
+    def _blocks(self, rows: Array) -> Iterator[tuple[Estimate, ...]]:
+        """The fits, as many at a time as keep products with so many rows small."""
+        count = max(1, _PRODUCTS // max(1, rows.size))
+        return (self.fits[low : low + count] for low in range(0, len(self.fits), count))
+
+    @cached_property
+    def pure_error(self) -> SumOfSquares:
+        """Scatter of replicates within rounds, in units of σ²: given the past, that of a round is χ² for Gaussians."""
+        return SumOfSquares(
+            sum(fit.pure_error.value for fit in self.fits), sum(fit.pure_error.degrees for fit in self.fits)
+        )
+
+
+def fitted(problem: Problem, measurements: Measurements) -> Estimate:
+    """The estimate from one round alone, with the bets on it; the law of outcomes is as it was known before."""
+    bettor = problem.outcome.bettor(measurements)
+    return least_squares(problem.probes, measurements, sigma=problem.sigma, bettor=bettor)
+
+
+def learned(problem: Problem, steps: Iterable[Sequence[Measurements]]) -> Pooled:
+    """Rounds one after the other, those of a step at once, each with the law as it was known before its step."""
+    law, data, pool = problem.outcome, Measurements.empty(problem.n_probes), Pooled()
+    for rounds in steps:
+        known = problem.knowing(law)
+        for measurements in rounds:
+            data, pool = data + measurements, pool.plus(fitted(known, measurements))
+        if law.learns:
+            theta = least_squares(problem.probes, data, sigma=known.sigma).theta
+            law = law.after(problem.probes @ theta, data)
+    return pool

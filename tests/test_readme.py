@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 import pytest
 
-from probewise.cli import main
+from probewise.cli import loaded
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(p for p in ROOT.glob("docs/**/*.md") if "_build" not in p.parts)])
@@ -26,7 +26,7 @@ def test_commands_of_the_readme_have_all_that_they_need() -> None:
     said = re.findall(r"`(probewise [^`]+)`", (ROOT / "README.md").read_text())
     for line in said:
         _, name, *arguments = line.split()
-        command = main.commands[name]
+        command = loaded(name)
         required = [p for p in command.params if p.required and isinstance(p, click.Option)]
         if arguments:  # a line to copy, not a mere name
             assert all(set(option.opts) & set(arguments) for option in required), line

@@ -8,6 +8,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import probewise as pw
@@ -67,6 +68,22 @@ def test_import_loads_nothing_heavy() -> None:
     code = f"import sys, probewise; print(*sorted(set(sys.modules) & set({HEAVY})))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_status_loads_nothing_that_it_does_not_need(tmp_path: Path) -> None:
+    campaign = pw.Campaign.create(tmp_path / "a.campaign", pw.Problem(np.eye(3)), seed=0)
+    campaign.tell(dict.fromkeys(campaign.ask()["measurement"], 0.5))
+    code = (
+        "import atexit, sys; atexit.register(lambda: print('loaded', *sys.modules)); "
+        f"from probewise.cli import main; main(['status', {str(tmp_path / 'a.campaign')!r}])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    modules = set(done.stdout.partition("loaded ")[2].split())
+    assert {"probewise.cli.status", "rich", "scipy.linalg", "sqlite3"} <= modules
+    needless = {*HEAVY, "scipy.optimize", "scipy.sparse", "scipy.spatial", "scipy.stats", "asyncio"}
+    needless -= {"click", "rich", "sqlite3", "threadpoolctl"}
+    needless |= {"probewise.cli.ask", "probewise.simulation", "probewise.experiments", "probewise.campaign.report"}
+    assert not needless & modules
 
 
 def test_star_import_gives_the_public_names() -> None:

@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import linprog
 
 from probewise.coordinates import Array, coordinates
 from probewise.design import Design, Directions, Pairs, explicit, optimal_design, pairs, star
@@ -155,6 +154,8 @@ def _gauge(probes: Array, directions: Directions) -> tuple[float, int, float]:
 
 def _least_combination(probes: Array, y: Array) -> float:
     """min ‖u‖₁ over (n,) u with X'u = y: the gauge of conv(X ∪ -X) at y."""
+    from scipy.optimize import linprog  # slow to load
+
     columns = probes.T
     solution = linprog(
         np.ones(2 * columns.shape[1]),

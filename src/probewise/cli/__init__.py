@@ -60,17 +60,25 @@ class Skin(click.Group):
         sys.exit(code if isinstance(code, int) else SUCCESS)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """All commands in the order of COMMANDS, which begins with the first one to use."""
-        return [*self.commands]
+        """All commands, the first one to use first."""
+        return [*COMMANDS]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name, loaded now: each loads what it needs and nothing else."""
+        return loaded(cmd_name) if cmd_name in COMMANDS else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands under the headings of SECTIONS."""
-        widest = max(map(len, self.commands))
+        widest = max(map(len, COMMANDS))
         for heading, names in SECTIONS.items():
             with formatter.section(heading):
-                formatter.write_dl(
-                    [(name.ljust(widest), self.commands[name].get_short_help_str(100)) for name in names]
-                )
+                formatter.write_dl([(name.ljust(widest), loaded(name).get_short_help_str(100)) for name in names])
+
+
+def loaded(name: str) -> click.Command:
+    """One of COMMANDS."""
+    command: click.Command = import_module(f"probewise.cli.{name.replace('-', '_')}").command
+    return command
 
 
 def _warned(
@@ -128,7 +136,3 @@ def main(context: click.Context) -> None:
     if context.invoked_subcommand is None:
         click.echo(context.get_help(), err=True)
         context.exit(BAD_INPUT)
-
-
-for _name in COMMANDS:
-    main.add_command(import_module(f"probewise.cli.{_name.replace('-', '_')}").command, _name)

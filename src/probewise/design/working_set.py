@@ -11,7 +11,7 @@ from probewise.coordinates import Array, Coordinates, coordinates
 from probewise.design.certificate import Witness
 from probewise.design.criterion import Directions, spread
 from probewise.design.farthest import Labels, square_norms
-from probewise.design.solvers import conic, interior
+from probewise.design.solvers import interior
 
 ROUNDS = 200
 """Small problems at most; 3 to 20 are usual."""
@@ -233,6 +233,8 @@ def _restricted(probes: Array, rows: Array, tol: float) -> interior.Restricted:
     """The small problem, by the interior-point method; where it falls short and the size allows, by the conic one."""
     small = interior.solve(probes, rows, tol=tol)
     if small.gap > tol and probes.shape[0] * rows.shape[0] <= _CONIC_SIZE:
+        from probewise.design.solvers import conic  # seldom needed, and slow to load
+
         other = conic.solve(probes, rows, tol=tol)
         return other if other.gap < small.gap else small
     return small

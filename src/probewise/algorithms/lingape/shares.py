@@ -9,7 +9,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
-from scipy.optimize import linprog
 
 from probewise.coordinates import Array
 from probewise.errors import NotIdentifiable
@@ -83,6 +82,8 @@ def _elfving(problem: Problem, direction: Array, chosen: NDArray[np.int64]) -> S
 
 def _least(probes: Array, root: Array, y: Array) -> tuple[Array, Array]:
     """(k,): |u| for the u of least Σ root·|u| with probes'u = y; and (r,) dual variables v."""
+    from scipy.optimize import linprog  # slow to load
+
     solution = linprog(
         np.concatenate([root, root]),
         A_eq=np.hstack([probes.T, -probes.T]),

@@ -147,6 +147,7 @@ def test_the_end_of_a_campaign(tmp_path: Path) -> None:
     assert "What matters" in page
     assert "acid: Y" in page
     assert "dose: 0 to 1" in page
+    assert "The outcome changes most with acid (by about 2) and dose (by about 1)." in page
     assert (APART in page) == (not status["subtracts"])
 
 

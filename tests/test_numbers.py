@@ -18,6 +18,7 @@ from probewise.confidence import mixture_width, noise_bound
 from probewise.measurements import Measurements
 from probewise.numerals import with_width
 from probewise.quantity import Quantity
+from probewise.tables import Table
 
 ITEMS = np.array([[1.0, 0.0], [0.9, 0.3], [0.0, 1.0], [-1.0, 0.2]])
 PROBES = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.7]])
@@ -65,6 +66,19 @@ def test_intervals_hold_for_all_items_at_all_times_against_an_adversary() -> Non
             rounds.append(measured(rng, np.where(np.arange(3) == low, 1 + rng.integers(6), 1)))
         wrong, naive = wrong + missed, naive + fooled
     assert wrong < 16 < 24 < naive  # of 80 runs, 20 % may fail
+
+
+def test_what_the_measurements_do_not_determine_is_not_compared() -> None:
+    """The first batch of a round has no run with one of three ligands: nobody knows what it does."""
+    probes = Table("probes", ("ligand", "heat"), (["A", "A", "B", "C"], np.array([20.0, 80.0, 20.0, 20.0])))
+    problem = pw.Problem.from_tables(probes, Table("items", ("ligand", "heat"), (["C", "A", "B"], np.full(3, 80.0))))
+    batch = Measurements.from_outcomes(4, [0, 1, 2], [-3.0, -15.0, -6.0])  # without C, which θ of least norm puts first
+    now = numbers(problem, pw.BestItem(), [batch], [standing(0, 1, 2, leader=None)])
+    assert now.leader == 1
+    assert [problem.item_names[i] for i in now.order] == ["A, 80", "B, 80", "C, 80"]
+    assert [item.behind for item in now.items] == [pytest.approx(math.nan, nan_ok=True), 0.0, pytest.approx(3.0)]
+    assert now.items[0].why == "cannot be compared yet"
+    assert now.sentence.endswith("0 of 3 items are ruled out, and 1 cannot be compared with it yet.")
 
 
 def test_estimates_are_pooled_over_rounds_and_exact_without_noise() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from probewise.algorithms.base import Standing
 from probewise.campaign.findings.words import ItemNumbers, Places, Words
@@ -120,15 +121,13 @@ def numbers(
     estimate = np.where(np.isfinite(data.variance(problem.items)), problem.items @ data.theta, np.nan)
     level = level.or_else(estimate)
     guess = answer if answer is not None else standings[-1].guess if standings else ()
-    leader = guess[0] if guess else _leader(upward, standings, data.theta)
+    leader = guess[0] if guess else _leader(upward, standings, data.theta, np.isfinite(estimate))
     if answer is None and not guess and leader is not None:
         guess = (leader,)
     if leader is None:
         gaps = _Spans.unknown(problem.n_items)
     else:
-        gaps = (
-            _gaps(upward, delta, pool, leader).times(noise).or_else((upward.items[leader] - upward.items) @ data.theta)
-        )
+        gaps = _gaps(upward, delta, pool, leader).times(noise).or_else(_distances(upward, data, leader))
     labels = range(1, len(batches) + 1) if labels is None else labels
     words = Words(goal, quantity)
     fates = _fates(upward, words, rounds, standings, labels, leader, problem.outcome.guess(pool.pure_error))
@@ -234,13 +233,20 @@ def _pair_share(problem: Problem, delta: float) -> float:
     return delta / max(1, problem.n_items * (problem.n_items - 1) // 2)
 
 
-def _leader(problem: Problem, standings: Sequence[Standing], theta: Array) -> int | None:
+def _leader(problem: Problem, standings: Sequence[Standing], theta: Array, known: NDArray[np.bool_]) -> int | None:
+    """The highest of those that are left and whose values the measurements determine, if they do of any."""
     if not standings:
         return None
-    last = standings[-1]
-    if not last.remaining.size:
-        return int(np.argmax(problem.items @ theta))
-    return int(last.remaining[int(np.argmax(problem.items[last.remaining] @ theta))])
+    left = standings[-1].remaining if standings[-1].remaining.size else np.arange(problem.n_items)
+    left = left[known[left]] if known[left].any() else left
+    return int(left[int(np.argmax(problem.items[left] @ theta))])
+
+
+def _distances(problem: Problem, data: Estimate, leader: int) -> Array:
+    """(m,): (leader - z)'θ by all data together for all items z, NaN where they do not determine it."""
+    rows = problem.items[leader] - problem.items
+    known = np.isfinite(data.variance(rows, np.abs(problem.items[leader]) + np.abs(problem.items)))
+    return np.where(known, rows @ data.theta, np.nan)
 
 
 def _fates(

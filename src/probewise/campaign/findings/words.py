@@ -101,6 +101,8 @@ class Words:
         out = f"{gone:,} of {len(items):,} items are ruled out"
         control = sum(item.state == "control" for item in items)
         out = "all other items are ruled out" if gone == len(items) - front - control else out
+        unknown = sum(math.isnan(item.behind) for item in items)
+        out += f", and {unknown:,} cannot be compared with it yet" if unknown else ""
         lead = "" if rival is None or not self.goal.ranks else f"{self._lead(who, items[rival])}; "
         tied = [item.name for item in items if item.state == "tied"]
         more = f" and {len(tied) - 3:,} more" if len(tied) > 3 else ""
@@ -153,6 +155,8 @@ class Places:
             return ("eliminated", when, by, why) if goal.ranks else ("eliminated", when, None, why.partition(":")[0])
         if self.leader is None:
             return "remaining", None, None, "not measured yet"
+        if math.isnan(value):
+            return "remaining", None, None, "cannot be compared yet"
         name, epsilon = self.problem.item_names[self.leader], words.quantity.difference(f"{goal.epsilon:.4g}")
         if self.decided and not goal.ranks:
             return "tied", None, None, f"within {epsilon} of being {words.predicate}"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from probewise.campaign.findings.effects import Effect, grouped, reach
 from probewise.campaign.report import pictures
-from probewise.campaign.report.page import Content, Html, number, paragraphs, section, table, tag
+from probewise.campaign.report.page import Content, Html, number, paragraphs, places_of, section, span, table, tag
 from probewise.campaign.report.view import View
 from probewise.numerals import listed, percent, three_digits, with_width
 
@@ -26,7 +26,7 @@ def matters(view: View) -> Html | None:
     picture = pictures.intervals([_bar(own) for own in flat[:SHOWN]], more=more, label=label, alt=alt)
     caption = (
         "A level is compared with the mean of the levels of its column that items have; a number goes from its lowest "
-        "to its highest value in both tables, and by way of the middle if the model is curved. All other columns stay "
+        "to its highest value in both tables, by way of its middle if the model is curved. All other columns stay "
         "as they are. The intervals of all effects hold together and at all times, with confidence "
         f"{percent(1.0 - view.ledger.risk)}; filled: the interval excludes 0."
     )
@@ -43,11 +43,11 @@ def _summary(view: View, groups: Sequence[Sequence[Effect]]) -> str:
     """Which columns move the outcome, the strongest first, and which were not seen to."""
     quantity = view.charter.quantity
     clear = [group for group in groups if any(own.clear for own in group)]
-    sizes = [f"{group[0].column} by {quantity.difference(three_digits(reach(group)))}" for group in clear]
-    text = f"The {quantity.noun} is moved, by estimate, most by {listed(sizes)}." if len(sizes) > 1 else ""
-    text = f"The {quantity.noun} is moved by {sizes[0]}, by estimate." if len(sizes) == 1 else text
+    sizes = [f"{group[0].column} (by about {quantity.difference(three_digits(reach(group)))})" for group in clear]
+    most = " most" * (len(sizes) > 1)
+    text = f"The {quantity.noun} changes{most} with {listed(sizes)}." if sizes else ""
     rest = [group[0].column for group in groups if group not in clear]
-    unclear = f" Not yet told apart from no effect: {listed(rest)}." if rest else ""
+    unclear = f" Not clear yet: whether it changes with {listed(rest)}." if rest else ""
     return f"{text}{unclear}".strip()
 
 
@@ -65,13 +65,13 @@ def _name(own: Effect) -> str:
 
 def _table(view: View, flat: Sequence[Effect]) -> Html:
     quantity, notes = view.charter.quantity, any(own.note for own in flat)
+    bars = [_bar(own) for own in flat]
+    places = places_of([bar.high - bar.value for bar in bars])
     rows: list[tuple[Content, ...]] = []
-    for own in flat:
-        known = own.estimate is not None
-        span = "–" if own.low is None or own.high is None else f"{number(own.low)} to {number(own.high)}"
-        unit = "–" if own.per_unit is None else number(own.per_unit)
-        value = number(own.estimate) if known and own.estimate is not None else "–"
-        rows.append((own.column, own.what, value, span, unit, *([own.note] if notes else [])))
+    for own, bar in zip(flat, bars, strict=True):
+        unit = "–" if own.per_unit is None else three_digits(own.per_unit).replace("-", "−")
+        value, interval = number(bar.value, places), span(bar.low, bar.high, places)
+        rows.append((own.column, own.what, value, interval, unit, *([own.note] if notes else [])))
     header = ("column", "change", quantity.difference_heading("effect"), "interval", "for each unit")
     kinds = "wwnnn" + "-" * notes
     return table((*header, *(["note"] if notes else [])), rows, kinds=kinds)

@@ -88,6 +88,18 @@ def number(value: float, places: int | None = None) -> str:
     return text.replace("-", "−")
 
 
+def span(low: float, high: float, places: int | None = None) -> str:
+    """An interval; a dash where there is none."""
+    return f"{number(low, places)} to {number(high, places)}" if math.isfinite(low) else "–"
+
+
+def places_of(widths: Sequence[float]) -> int | None:
+    """Places after the point at which the typical width has two digits; None if that are too many."""
+    known = sorted(width for width in widths if 0 < width < math.inf)
+    places = max(1 - math.floor(math.log10(known[len(known) // 2])), 0) if known else 3
+    return places if places < 8 else None
+
+
 def page(title: str, body: Content) -> str:
     """A whole page that may load nothing: the policy forbids every request and every script."""
     style = resources.files("probewise.campaign.report").joinpath("report.css").read_text("utf-8")

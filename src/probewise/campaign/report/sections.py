@@ -16,7 +16,9 @@ from probewise.campaign.report.page import (
     joined,
     number,
     paragraphs,
+    places_of,
     section,
+    span,
     table,
     tag,
 )
@@ -135,12 +137,13 @@ def _tiles(view: View) -> list[Html]:
         ("items left", f"{view.numbers.remaining:,} of {view.charter.problem.n_items:,}"),
     ]
     if status.confidence is not None and status.answer is None and status.leader is not None:
-        tiles.append(("confidence so far", attained(status.confidence).removeprefix("confidence ")))
+        sure = attained(status.confidence).removeprefix("confidence ")
+        tiles.append(("confidence so far", sure.replace("no confidence", "none")))
     out = [tag("div", tag("dt", name), tag("dd", value)) for name, value in tiles]
     if status.progress is not None:
         share = 1.0 if view.declared else min(status.progress, 0.99)
         bar = tag("div", tag("i", style=f"width:{100 * share:.1f}%"), class_="bar")
-        out.append(tag("div", tag("dt", "way to the stop"), tag("dd", f"{100 * share:.0f} %"), bar))
+        out.append(tag("div", tag("dt", "way to the answer"), tag("dd", f"{100 * share:.0f} %"), bar))
     return out
 
 
@@ -202,16 +205,17 @@ def _items(view: View, shown: Sequence[int], levels: bool) -> Html:
     now = view.numbers
     leader = "" if now.leader is None else now.items[now.leader].name
     rank = {item: at + 1 for at, item in enumerate(now.order)}
-    places = _places([now.items[i].high - now.items[i].estimate for i in now.order[:TOP]])
-    apart = _places([now.items[i].most - now.items[i].behind for i in now.order[:TOP]])
+    places = places_of([now.items[i].high - now.items[i].estimate for i in now.order[:TOP]])
+    apart = places_of([now.items[i].most - now.items[i].behind for i in now.order[:TOP]])
     rows: list[tuple[Content, ...]] = []
     for i in shown:
         item = now.items[i]
-        level = (number(item.estimate, places), _span(item.low, item.high, places)) if levels else ()
+        level = (number(item.estimate, places), span(item.low, item.high, places)) if levels else ()
         front = i == now.leader
-        distance = ("–", "–") if front else (number(item.behind, apart), _span(item.least, item.most, apart))
+        distance = ("–", "–") if front else (number(item.behind, apart), span(item.least, item.most, apart))
         mark = () if item.state == "eliminated" else (_state(view, item.state),)
-        why = item.why.replace(f" behind {leader},", " behind the leader,") if len(leader) > 16 else item.why
+        # beside the leader, the columns say by how much
+        why = f"ruled out in round {item.round}" if item.by == leader else item.why
         rows.append((rank[i], item.name, *level, *distance, joined([*mark, why], " ")))
     heading = f"estimated {view.charter.quantity.heading}" if view.charter.quantity else "estimate"
     behind = view.charter.quantity.difference_heading("behind")
@@ -237,14 +241,3 @@ def _rest(view: View, rest: Sequence[int], levels: bool) -> Html | None:
         return inside
     hint = paragraphs(f"The {len(rest):,} items between stand in the file, not on paper.", class_="paper")
     return joined([tag("div", inside, class_="screen"), hint])
-
-
-def _span(low: float, high: float, places: int | None) -> str:
-    return f"{number(low, places)} to {number(high, places)}" if math.isfinite(low) else "–"
-
-
-def _places(widths: Sequence[float]) -> int | None:
-    """Places after the point at which the typical width has two digits; None if that are too many."""
-    known = sorted(width for width in widths if 0 < width < math.inf)
-    places = max(1 - math.floor(math.log10(known[len(known) // 2])), 0) if known else 3
-    return places if places < 8 else None

@@ -251,7 +251,12 @@ def test_evidence_far_behind_is_exact():
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"growth": 1.0}, "growth must be above 1, got 1.0"), ({"max_batch": 0}, "max_batch must be a whole number")],
+    [
+        ({"growth": 1.0}, "growth must be above 1, got 1.0"),
+        ({"max_batch": 0}, "max_batch must be a whole number"),
+        ({"opening": 1.0}, "opening must be at least 0 and below 1, got 1.0"),
+        ({"rounds": 1}, "rounds must be a whole number of at least 2, or None, got 1"),
+    ],
 )
 def test_bad_settings(settings, message):
     with pytest.raises(pw.InvalidAlgorithm, match=message):
@@ -273,3 +278,33 @@ def test_each_round_is_asked_once_about_each_of_two_leaders(monkeypatch: pytest.
             again = state.pool.sums(*state._against(problem, z))
             np.testing.assert_allclose(sums.precision, again.precision, rtol=1e-12)
             np.testing.assert_allclose(sums.total, again.total, rtol=1e-12, atol=1e-9)
+
+
+def test_few_rounds_do_where_many_were_made():
+    problem, theta = pw.Problem(np.eye(5)), np.eye(5)[0]
+    many = pw.simulate(problem, theta, pw.Sage(), runs=8, seed=0)
+    few = pw.simulate(problem, theta, pw.Sage(rounds=5), runs=8, seed=0)
+    assert few.mean("rounds") <= 5.5 < many.mean("rounds")
+    assert many.mean("measurements") < few.mean("measurements") < 10 * many.mean("measurements")
+    assert few.mean("correct") == 1.0
+
+
+def test_few_rounds_are_forecast_as_they_are_planned():
+    problem, goal = pw.Problem(np.eye(4)), pw.BestItem(0.05)
+    plain, few = (pw.Sage(rounds=rounds).forecast_for_gap(problem, goal, 0.5) for rounds in (None, 4))
+    assert few.rounds <= 4 < plain.rounds
+    assert plain.measurements < few.measurements
+    state, environment = pw.Sage(rounds=3).init(problem, goal), LinearEnvironment(problem, [0.5, 0.0, 0.0, 0.0])
+    sage, rng = pw.Sage(rounds=3), np.random.default_rng(0)
+    state = sage.tell(problem, goal, state, environment.draw(sage.ask(problem, goal, state, rng), rng))
+    asked, seen = sage.ask(problem, goal, state, rng).sum(), sage.forecast(problem, goal, state)
+    assert asked > pw.Sage().ask(problem, goal, state, rng).sum()
+    assert seen.rounds <= 3
+    np.testing.assert_array_equal(sage.ask(problem, goal, state, rng), sage.ask(problem, goal, state, rng))
+
+
+def test_other_questions_take_rounds_as_they_come_where_nothing_is_forecast():
+    problem, goal = pw.Problem(np.eye(3)), pw.TopM(1, 0.1)
+    result = pw.identify(problem, goal, measure=LinearEnvironment(problem, [3.0, 0.0, 0.0], seed=0).measure,
+                         algorithm=pw.Sage(rounds=3), seed=0)  # fmt: skip
+    assert result.items == (0,)

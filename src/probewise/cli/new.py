@@ -60,6 +60,12 @@ _UNSAID = (
     help="Share of delta to set aside for later corrections and voids of complete rounds, so that delta holds "
     "whatever you correct. With 0, one change raises the bound to 1.5 delta, any number to below 2 delta.",
 )  # fmt: skip
+@click.option(
+    "--rounds",
+    type=INTEGER,
+    metavar="R",
+    help="Rounds that should do, for Sage: they become larger, and the total rises. Default: as many as it takes.",
+)
 @algorithm_option
 @click.option(
     "--seed",
@@ -103,6 +109,7 @@ def command(
     min_batch: int | None,
     max_replicates: int | None,
     amendments: float,
+    rounds: int | None,
     algorithm: str,
     seed: int | None,
     outcome_range: tuple[float, float] | None,
@@ -125,7 +132,7 @@ def command(
       probewise new coupling.campaign --probes probes.csv --items items.csv --sigma 3 --max-batch 96
     """
     from probewise.campaign import Memory
-    from probewise.campaign.findings.prospect import prospects, remarks
+    from probewise.campaign.findings.prospect import by_rounds, prospects, remarks
     from probewise.campaign.state.charter import check_share
     from probewise.design import remembering
     from probewise.run import check
@@ -133,6 +140,8 @@ def command(
     store, quantity = _free(path), Quantity(outcome_name, unit)
     check_share(amendments)
     limits = {"max_batch": max_batch, "min_batch": min_batch, "max_replicates": max_replicates}
+    if rounds is not None:
+        algorithm = f"{algorithm},rounds={rounds}"
     chosen, goal = _algorithm(algorithm, limits), asked_goal(question, delta, epsilon, minimise)
     problem = source.problem()
     check(problem, goal, chosen)
@@ -143,6 +152,7 @@ def command(
     with output.working("Forecasting", quiet=as_json), remembering():  # one design for the forecast and the campaign
         first = goal.at((1.0 - amendments) * goal.delta)  # what the data as they come may spend
         expected = prospects(problem, first, chosen, gaps)
+        choice = None if rounds is not None else by_rounds(problem, first, chosen, expected)
         campaign = pw.Campaign.create(
             Memory() if dry_run else store,
             problem,
@@ -157,10 +167,13 @@ def command(
             aggregated=aggregated,
         )  # before anything is printed: whoever reads that may leave
     if as_json:
-        output.print_json(_json(campaign, expected, odd) | roles(problem) | {"out": None if dry_run else store.name})
+        found = _json(campaign, expected, odd) | roles(problem) | {"round_choices": _choices(choice)}
+        output.print_json(found | {"out": None if dry_run else store.name})
         return
     set_aside = f"Set aside for amendments: {100 * amendments:.4g} % of delta; the forecast counts with the rest."
     _report(problem, goal, quantity, chosen, expected, [*odd, *[set_aside] * bool(amendments)])
+    if choice is not None:
+        _print_choices(*choice, expected, quantity if problem.outcome.known else Quantity())
     if dry_run:
         output.say("Dry run: nothing was written.")
     else:
@@ -181,6 +194,26 @@ def _free(path: str) -> Storage:
     if Path(path).suffix.casefold() in TABLES:
         raise pw.InvalidCampaign(f"a campaign is not a table, got the name {path}; call it {Path(path).stem}.campaign.")
     return storage_at(path)
+
+
+def _choices(choice: tuple[float, dict[int, pw.Forecast]] | None) -> list[dict[str, Any]]:
+    if choice is None:
+        return []
+    gap, few = choice
+    return [{"gap": gap, "rounds": rounds} | {"measurements": row.measurements} for rounds, row in few.items()]
+
+
+def _print_choices(
+    gap: float, few: dict[int, pw.Forecast], expected: dict[float, pw.Forecast], quantity: Quantity
+) -> None:
+    """What fewer rounds take, beside as many as it takes."""
+    many = expected[gap]
+    rows = [
+        [f"{rounds}", output.number(row.measurements)] for rounds, row in few.items() if rounds < (many.rounds or 0)
+    ]
+    if rows:
+        output.say(f"Fewer rounds (--rounds) take more measurements; at a gap of {quantity.difference(f'{gap:g}')}:")
+        output.table(["rounds", "measurements"], [*rows, [f"{many.rounds}", output.number(many.measurements)]])
 
 
 def _json(campaign: Campaign, expected: dict[float, pw.Forecast], odd: list[str]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,6 +105,37 @@ def even_race(law: Law, gap: float, unit: float, needed: float, rivals: int) -> 
     ones = np.ones((DRAWS, rivals))
     rows = np.broadcast_to(np.eye(rivals), (DRAWS, rivals, rivals))
     return Race(rows, 0.0 * ones, 0.0 * ones, gap * ones, unit * ones, needed * ones, 1.0, law)
+
+
+class Outlook(NamedTuple):
+    """How rounds to come may go."""
+
+    done: NDArray[np.int64]
+    """(k,): rounds that each of k draws took."""
+    sizes: list[int]
+    """Measurements of each round."""
+    price: float
+    """Mean cost of a measurement."""
+
+
+def few_rounds(sizes: list[int], done: NDArray[np.int64], measured: int, left: int) -> list[int]:
+    """Sizes of rounds of which about ``left`` do what ``done`` (k,) rounds of other ``sizes`` did, mostly.
+
+    The total grows by the same factor in each of them; the first of all rounds, before which nothing is measured, stays
+    as it is.
+    """
+    first = [] if measured else sizes[:1]
+    begin = measured + sum(first)
+    needed = measured + sum(sizes[: int(np.quantile(done, _HIGH, method="nearest"))])
+    growth = max((_COARSE * needed / begin) ** (1.0 / max(left - len(first), 1)), 1.0)
+    least = sizes[-1 if len(sizes) == 1 else 1] if not measured else sizes[0]
+    more = rounds_to_come(begin, lambda n: min(max(math.ceil((growth - 1.0) * n), least), _MOST))
+    return (first + more)[: len(sizes)]
+
+
+_COARSE = 1.15
+"""Measurements that few large rounds take, in units of many small ones: the last one ends where it ends."""
+_MOST = 10**15
 
 
 def expected(done: NDArray[np.int64], sizes: list[int], price: float, batches: Callable[[int], int]) -> Forecast:

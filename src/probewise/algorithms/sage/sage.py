@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ from probewise.algorithms.base import Algorithm, Forecast, Standing
 from probewise.algorithms.batches import Limits
 from probewise.algorithms.planning import allocated, check_recalled, check_stock, kept, plan, unit_whitener
 from probewise.algorithms.sage.claims import Claimed, coarse, needed
-from probewise.algorithms.sage.forecasting import even_race, expected, race, rounds_to_come
+from probewise.algorithms.sage.forecasting import Outlook, even_race, expected, few_rounds, race, rounds_to_come
 from probewise.algorithms.sage.knowledge import MOST_OPENED, Knowledge, enough
 from probewise.algorithms.sage.peaks import Peaks
 from probewise.algorithms.sage.prior import Memo, Prior
@@ -50,6 +50,8 @@ class Sage(Algorithm[State]):
     """Certified relative gap of the designs."""
     opening: float = 0.1
     """Share of each account that is bet on the first round, on all rivals alike; 0 for none, and for larger rounds."""
+    rounds: int | None = None
+    """Rounds that should do: they are as large as the forecast says; more follow if it was too low. None for any."""
     max_batch: int | None = None
     """Measurements that can be made at once; a larger round is given out in batches."""
     min_batch: int | None = None
@@ -73,6 +75,11 @@ class Sage(Algorithm[State]):
             raise InvalidAlgorithm(f"growth must be above 1, got {self.growth!r}; 1.1 is usual.")
         if not 0 <= self.opening < 1:
             raise InvalidAlgorithm(f"opening must be at least 0 and below 1, got {self.opening!r}; 0.1 is usual.")
+        if self.rounds is not None and not (type(self.rounds) is int and self.rounds >= 2):
+            raise InvalidAlgorithm(
+                f"rounds must be a whole number of at least 2, or None, got {self.rounds!r}: the first one only shows "
+                "what the others must find out."
+            )
         self.limits  # noqa: B018  raises if they do not fit together
 
     @property
@@ -121,7 +128,9 @@ class Sage(Algorithm[State]):
         """A round by the design for what is least known, of a size that batches within the limits can make up."""
         problem = problem.knowing(state.law)
         room, replicates = np.maximum(problem.stock - state.data.count, 0), problem.outcome.replicates
-        directions, size = self._directions(problem, goal, state), self._size(state.data.n, state.prior)
+        directions = self._directions(problem, goal, state)
+        outlook = None if self.rounds is None else self._outlook(problem, goal, state)
+        size = self._size(state.data.n, state.prior) if outlook is None else outlook.sizes[0]
         counts = allocated(problem, directions, size, room, tol=self.tol, replicates=replicates, start=state.last)
         counts = self.limits.filled(counts, room)
         check_stock(problem, state.compared(problem, goal), counts, room)
@@ -161,18 +170,33 @@ class Sage(Algorithm[State]):
         """What is left, by playing the rounds to come; None before the first round, and while the noise is unclear."""
         if self.answer(problem, goal, state) is not None:
             return Forecast(0, 0, 0, 0.0, 0)
-        if isinstance(state, Claimed):
+        outlook = self._outlook(problem.knowing(state.law), goal, state)
+        return None if outlook is None else expected(*outlook, self.limits.batches)
+
+    def _outlook(self, problem: Problem, goal: Goal, state: State) -> Outlook | None:
+        """The rounds to come, played for parameters that fit the data; None while nothing can be played."""
+        if isinstance(state, Claimed) or not state.collected or not math.isfinite(state.noise(problem, goal)):
             return None
-        problem = problem.knowing(state.law)
-        sigma = problem.outcome.guess(state.pool.pure_error)
-        if not state.collected or not math.isfinite(state.noise(problem, goal)):
-            return None
-        rng = np.random.default_rng(_SEED)
+        sigma, rng = problem.outcome.guess(state.pool.pure_error), np.random.default_rng(_SEED)
         weights = plan(problem, self._directions(problem, goal, state), tol=self.tol, start=state.last).weights
-        sizes = rounds_to_come(state.data.n, lambda n: self._size(n, state.prior))
-        whitener = unit_whitener(problem, weights)
-        done = race(problem, goal, state, rng, sigma).rounds(whitener, sizes, sigma, rng)
-        return expected(done, sizes, float(problem.cost @ weights), self.limits.batches)
+        whitener, games = unit_whitener(problem, weights), race(problem, goal, state, rng, sigma)
+        return self._played(
+            lambda sizes: games.rounds(whitener, sizes, sigma, rng),
+            rounds_to_come(state.data.n, lambda n: self._size(n, state.prior)),
+            state.data.n,
+            len(state.pool.fits),
+            float(problem.cost @ weights),
+        )
+
+    def _played(
+        self, play: Callable[[list[int]], Counts], sizes: list[int], measured: int, over: int, price: float
+    ) -> Outlook:
+        """The rounds that draws take; where there shall be few of them, in rounds as large as that asks for."""
+        done = play(sizes)
+        if self.rounds is not None:
+            sizes = few_rounds(sizes, done, measured, self.rounds - over)
+            done = play(sizes)
+        return Outlook(done, sizes, price)
 
     def forecast_for_gap(self, problem: Problem, goal: Goal, gap: float) -> Forecast:
         """What it takes if the best item leads each other by ``gap``, all of them as hard to compare as the hardest."""
@@ -187,8 +211,9 @@ class Sage(Algorithm[State]):
         sizes = rounds_to_come(0, lambda n: self._size(n, prior))
         account = enough(problem, goal) if isinstance(goal, BestItem) else needed(problem, goal)
         hardest = even_race(problem.outcome, gap + goal.epsilon, prior.counted / rho, account, rivals)
-        done = hardest.rounds(math.sqrt(rho) * np.eye(rivals), sizes, 1.0, rng)
-        return expected(done, sizes, float(problem.cost @ weights), self.limits.batches)
+        whitener, price = math.sqrt(rho) * np.eye(rivals), float(problem.cost @ weights)
+        found = self._played(lambda sizes: hardest.rounds(whitener, sizes, 1.0, rng), sizes, 0, 0, price)
+        return expected(*found, self.limits.batches)
 
     def _size(self, measured: int, prior: Prior) -> int:
         """Measurements of a round that begins after ``measured`` of them."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,23 @@ def prospects(
     counts = [math.ceil(2.0 * math.log(1.0 / goal.delta) * rho / (gap + goal.epsilon) ** 2) for gap in gaps]
     price = float(problem.cost @ weights)
     return {gap: Forecast(n, None, None, n * price, None) for gap, n in zip(gaps, counts, strict=True)}
+
+
+def by_rounds(
+    problem: Problem, goal: Goal, algorithm: Algorithm[Any], expected: Mapping[float, Forecast]
+) -> tuple[float, dict[int, Forecast]] | None:
+    """What fewer rounds take, for the second of the gaps, if the algorithm can be told how many there shall be."""
+    settings = {own.name for own in fields(algorithm)}  # type: ignore[arg-type]
+    gaps = [gap for gap in expected if gap > 0]
+    if "rounds" not in settings or not algorithm.forecasts or not gaps:
+        return None
+    gap = gaps[min(1, len(gaps) - 1)]
+    few = {rounds: replace(algorithm, rounds=rounds) for rounds in _ROUNDS}  # type: ignore[type-var]
+    return gap, {rounds: own.forecast_for_gap(*goal.upward(problem), gap) for rounds, own in few.items()}
+
+
+_ROUNDS = (3, 5, 10)
+"""Numbers of rounds that a laboratory may think of."""
 
 
 def _round_gaps(problem: Problem, goal: Goal, rho: float) -> list[float]:

@@ -102,6 +102,16 @@ def test_own_rounds_are_told_by_counts() -> None:
     assert campaign.status().leader == "both"
 
 
+def test_own_columns_called_n_give_way_only_there() -> None:
+    table = {"n": [1, 2, 3, 4], "successes": ["a", "b", "c", "d"]}
+    shown = pytest.importorskip("pandas").DataFrame(table)
+    options = {"seed": 0, "probe_columns": shown}
+    counted = pw.Campaign.create(Memory(), PAGES, aggregated=True, **options).ask()
+    assert list(counted.columns)[5:] == ["n of probe", "successes of probe"]
+    single = pw.Campaign.create(Memory(), PAGES, **options).ask()
+    assert list(single.columns)[5:] == ["n", "successes"]
+
+
 def test_only_outcomes_that_can_be_counted_are_aggregated() -> None:
     with pytest.raises(pw.InvalidCampaign, match="outcomes of the law 'gaussian' do not have; use the law 'bounded'"):
         pw.Campaign.create(Memory(), pw.Problem(np.eye(2)), aggregated=True)

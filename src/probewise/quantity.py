@@ -57,7 +57,7 @@ class Quantity:
 
     def difference(self, text: str) -> str:
         """A difference of two values with its unit; 1 % more than 50 % could be two numbers."""
-        return f"{text} points" if self.unit == "%" else self.amount(text)
+        return f"{text} point{'' if text == '1' else 's'}" if self.unit == "%" else self.amount(text)
 
     def difference_heading(self, text: str) -> str:
         """Of a column or an axis of differences, with their unit."""

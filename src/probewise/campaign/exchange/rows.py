@@ -18,7 +18,7 @@ from probewise.cells import csv_lines, number
 from probewise.errors import InvalidCampaign, MissingExtra
 from probewise.files import new_file
 from probewise.problem import Problem
-from probewise.quantity import OUTCOME, Quantity
+from probewise.quantity import OUTCOME
 from probewise.tables import Table, TableLike, as_text, frame_table
 
 OWN = ("measurement", "round", "probe", "replicate", "outcome")
@@ -158,10 +158,10 @@ def _headed(names: Sequence[str], charter: Charter) -> list[str]:
     return [charter.quantity.heading if name == "outcome" else name for name in names]
 
 
-def _apart(columns: Columns, kind: str, quantity: Quantity = OUTCOME) -> Columns:
+def _apart(columns: Columns, kind: str, taken: tuple[str, ...] = OUTCOME.columns) -> Columns:
     """The columns, those called as a column of every sheet or export under another name."""
     out: dict[str, list[Any]] = {}
-    taken = (*OWN, STATE, COUNT, SUCCESSES, *quantity.columns)
+    taken = (*OWN, STATE, *taken)
     for name, cells in columns.items():
         own = name
         while own in taken or own in out or (own != name and own in columns):
@@ -172,7 +172,8 @@ def _apart(columns: Columns, kind: str, quantity: Quantity = OUTCOME) -> Columns
 
 def shown_columns(charter: Charter) -> Columns:
     """The laboratory's own columns as sheets and exports call them."""
-    return _apart(charter.probe_columns, "probe", charter.quantity)
+    more = (COUNT, SUCCESSES) if charter.aggregated else ()
+    return _apart(charter.probe_columns, "probe", (*more, *charter.quantity.columns))
 
 
 def _cell(value: Any) -> Any:

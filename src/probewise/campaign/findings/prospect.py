@@ -48,8 +48,8 @@ def by_rounds(
     """What fewer rounds take, for the second of the gaps, if the algorithm can be told how many there shall be."""
     settings = {own.name for own in fields(algorithm)}  # type: ignore[arg-type]
     gaps = [gap for gap in expected if gap > 0]
-    if "rounds" not in settings or not algorithm.forecasts or not gaps:
-        return None
+    if "rounds" not in settings or not algorithm.forecasts or not gaps or algorithm.limits.split:
+        return None  # batches take as many rounds as the laboratory's limits make of them
     gap = gaps[min(1, len(gaps) - 1)]
     few = {rounds: replace(algorithm, rounds=rounds) for rounds in _ROUNDS}  # type: ignore[type-var]
     return gap, {rounds: own.forecast_for_gap(*goal.upward(problem), gap) for rounds, own in few.items()}

@@ -119,7 +119,8 @@ def test_the_end_of_a_campaign(tmp_path: Path) -> None:
     """The whole recipe, the effects, no cost that nobody gave, and beside the decision what was not checked."""
     wide = [f"note {k}" for k in range(12)]
     (tmp_path / "p.csv").write_text("id,acid,dose\np1,X,0\np2,Y,0\np3,X,1\n")
-    cells = ",".join(f"<{name}> 0.123456789" for name in wide)
+    wide.append("long")
+    cells = ",".join(f"<{name}> 0.123456789" for name in wide[:-1]) + "," + "word " * 40 + "end"
     lines = [
         f"{name},{acid},{dose},{cells}\n" for name, acid, dose in (("one", "X", 0.5), ("two", "Y", 1), ("six", "Y", 0))
     ]
@@ -133,8 +134,11 @@ def test_the_end_of_a_campaign(tmp_path: Path) -> None:
     said = " ".join(run("status", path).split())
     assert "You may stop, but whether outcomes are linear is unchecked: 3 probes were" in said
     assert "<note 11> 0.123456789" in said
+    assert f"long {'word ' * 40}end" in said
     status = json.loads(run("status", path, "--json"))
-    assert status["recipes"] == {"two": {"acid": "Y", "dose": "1", **{n: f"<{n}> 0.123456789" for n in wide}}}
+    assert status["recipes"] == {
+        "two": {"acid": "Y", "dose": "1", **{n: f"<{n}> 0.123456789" for n in wide[:-1]}, "long": "word " * 40 + "end"}
+    }
     assert status["checks"]["fit"] == "unchecked"
     assert [(e["column"], e["what"]) for e in status["effects"]] == [("acid", "X"), ("acid", "Y"), ("dose", "0 to 1")]
     assert status["effects"][2]["estimate"] == pytest.approx(1.0)

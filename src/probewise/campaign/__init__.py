@@ -3,6 +3,8 @@
 from probewise.campaign.campaign import Campaign
 from probewise.campaign.exchange.rows import Rows
 from probewise.campaign.exchange.told import Told
+from probewise.campaign.findings.confirmation import Confirmation
+from probewise.campaign.findings.effects import Effect
 from probewise.campaign.findings.status import ItemStatus, Status
 from probewise.campaign.journal.backup import backup
 from probewise.campaign.journal.places import storage_at
@@ -16,6 +18,8 @@ from probewise.campaign.verify import Verification, verify
 __all__ = [
     "KINDS",
     "Campaign",
+    "Confirmation",
+    "Effect",
     "ItemStatus",
     "Ledger",
     "Memory",

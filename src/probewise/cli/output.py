@@ -84,11 +84,11 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], *, bars: Sequenc
         say(f"and {len(rows) - ROWS} more, which --json lists.", style="dim")
 
 
-def facts(rows: Iterable[tuple[str, str, str]], *, words: bool = False) -> None:
-    """Name, value and meaning of some results, one per line; values that are words stand to the left."""
+def facts(rows: Iterable[tuple[str, str, str]], *, words: bool = False, long: bool = False) -> None:
+    """Name, value and meaning of some results; values that are words stand to the left, long ones on several lines."""
     grid = Table.grid(padding=(0, 2))
-    grid.add_column()
-    grid.add_column(justify="left" if words else "right", no_wrap=True)
+    grid.add_column(overflow="fold")
+    grid.add_column(justify="left" if words else "right", no_wrap=not long, overflow="fold")
     grid.add_column(style="dim")
     for row in rows:
         grid.add_row(*(Text(visible(cell)) for cell in row))

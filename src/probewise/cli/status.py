@@ -62,7 +62,7 @@ def _recipe(standing: Status) -> None:
     if standing.answer is None or len(standing.answer) != 1 or not standing.recipes[standing.answer[0]]:
         return
     cells = standing.recipes[standing.answer[0]].items()
-    output.facts([(name, as_text(cell), "") for name, cell in cells], words=True)
+    output.facts([(name, as_text(cell), "") for name, cell in cells], words=True, long=True)
 
 
 def _progress(standing: Status) -> None:

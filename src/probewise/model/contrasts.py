@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from probewise.coordinates import Array
 from probewise.model.formula import Term
 from probewise.model.model import Factor, Model, Number
+
+LEVELS = 100
+"""Levels up to which the effects of a factor are looked at one by one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +38,8 @@ class Contrast:
 def contrasts(model: Model, probes: Array, items: Array) -> tuple[Contrast, ...]:
     """Every level that an item has, and every number over what both tables (n, d), (m, d) of features span.
 
-    A number that is in the model with a power goes from its lowest to its middle and from there to its highest value.
-    Means are over the items.
+    A factor with more than LEVELS levels is left out. A number that is in the model with a power goes from its lowest
+    to its middle and from there to its highest value. Means are over the items.
     """
     table = _Table(model, items, np.vstack([probes, items]))
     if any(((part.name, 1),) not in model.terms for part in model.parts):  # columns cannot be told from their products
@@ -66,16 +70,17 @@ class _Table:
         ends = np.cumsum([int(np.prod([sizes[name] for name, _ in term])) for term in self.model.terms]).tolist()
         return {term: slice(low, high) for term, low, high in zip(self.model.terms, [0, *ends], ends, strict=False)}
 
-    def at(self, name: str, value: Array) -> Array:
-        """(d,): mean features of the terms that have a column, if that is ``value`` (levels or 1,) in every row."""
-        out = np.zeros(self.items.shape[1])
+    def at(self, name: str, values: Array) -> Array:
+        """(k, d): mean features of the terms that have a column, if that is each of ``values`` (k, levels or 1)."""
+        out = np.zeros((len(values), self.items.shape[1]))
         for term, place in self._places.items():
             powers = dict(term)
             if name not in powers:
                 continue
             others = [self.block(self.items, other) ** power for other, power in term if other != name]
             mean, axis = _mean_product(others), [own for own, _ in term].index(name)
-            out[place] = np.moveaxis(np.multiply.outer(value ** powers[name], mean), 0, axis).ravel()
+            product = np.moveaxis(np.multiply.outer(values ** powers[name], mean), 1, axis + 1)
+            out[:, place] = product.reshape(len(values), -1)
         return out
 
     def averaged(self, name: str) -> bool:
@@ -94,10 +99,11 @@ def _mean_product(blocks: list[Array]) -> Array:
 def _levels(table: _Table, part: Factor) -> Iterator[Contrast]:
     """Each level that an item has against the mean of these levels; of others, nothing need ever be measured."""
     there = np.flatnonzero(table.block(table.items, part.name).any(axis=0))
-    rows = np.eye(len(part.levels))[there]
-    mean = table.at(part.name, rows.mean(axis=0))
+    if there.size > LEVELS:
+        return
+    rows = table.at(part.name, np.eye(len(part.levels))[there])
     for row, at in zip(rows, there.tolist(), strict=True):
-        yield Contrast(part.name, part.levels[at], None, table.at(part.name, row), mean, table.averaged(part.name))
+        yield Contrast(part.name, part.levels[at], None, row, rows.mean(axis=0), table.averaged(part.name))
 
 
 def _steps(table: _Table, part: Number) -> Iterator[Contrast]:
@@ -105,8 +111,7 @@ def _steps(table: _Table, part: Number) -> Iterator[Contrast]:
     seen = table.block(table.both, part.name)
     curved = any(dict(term).get(part.name, 1) > 1 for term in table.model.terms)
     stops = np.linspace(seen.min(), seen.max(), 3 if curved else 2)
-    for low, high in zip(stops[:-1].tolist(), stops[1:].tolist(), strict=True):
-        first, last = part.centre + part.scale * low, part.centre + part.scale * high
-        above, below = (table.at(part.name, np.array([end])) for end in (high, low))
+    rows, values = table.at(part.name, stops[:, None]), (part.centre + part.scale * stops).tolist()
+    for at, (first, last) in enumerate(pairwise(values)):
         what = f"{first:.6g} to {last:.6g}"
-        yield Contrast(part.name, what, last - first, above, below, table.averaged(part.name))
+        yield Contrast(part.name, what, last - first, rows[at + 1], rows[at], table.averaged(part.name))

@@ -8,6 +8,8 @@ from probewise.campaign.findings.effects import Effect, grouped, reach
 from probewise.campaign.report import pictures
 from probewise.campaign.report.page import Content, Html, number, paragraphs, places_of, section, span, table, tag
 from probewise.campaign.report.view import View
+from probewise.model.contrasts import LEVELS
+from probewise.model.model import Factor
 from probewise.numerals import listed, percent, three_digits, with_width
 
 SHOWN = 40
@@ -48,7 +50,11 @@ def _summary(view: View, groups: Sequence[Sequence[Effect]]) -> str:
     text = f"The {quantity.noun} changes{most} with {listed(sizes)}." if sizes else ""
     rest = [group[0].column for group in groups if group not in clear]
     unclear = f" Not clear yet: whether it changes with {listed(rest)}." if rest else ""
-    return f"{text}{unclear}".strip()
+    shown, model = {group[0].column for group in groups}, view.charter.problem.model
+    many = [p.name for p in model.parts if isinstance(p, Factor) and len(p.levels) > LEVELS] if model else []
+    hidden = [name for name in many if name not in shown]
+    left_out = f" Left out, with more than {LEVELS} levels: {listed(hidden)}." if hidden else ""
+    return f"{text}{unclear}{left_out}".strip()
 
 
 def _bar(own: Effect) -> pictures.Bar:

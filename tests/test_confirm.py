@@ -95,14 +95,25 @@ def test_a_contradiction_takes_the_certificate_away(minimise: bool, tmp_path: Pa
     campaign.report(tmp_path / "r.html")
     page = (tmp_path / "r.html").read_text("utf-8")
     assert "The decision is in doubt: A came out first, but measurements made to confirm it contradict it." in page
-    wrong = [own for own, probe in zip(rows["measurement"], rows["probe"], strict=True) if probe == "a"]
-    campaign.void(wrong[:3], reason="spilt")  # one of four is left: the limit grows, and it is no contradiction
-    (found,) = campaign.status().confirmations
-    assert found.limit == pytest.approx(0.1 + math.sqrt(2.0 * math.log(2.0 / 0.05)) * SIGMA * math.sqrt(1 + 1 / 4))
-    assert found.contradicts is False
-    campaign.void(wrong[3:], reason="spilt too")
-    assert campaign.status().confirmations[0].contradicts is None
-    assert "was to compare A with B, its closest rival, but too few of its rows" in campaign.status().sentence
+
+
+def test_rows_that_are_missing_widen_the_limit() -> None:
+    """What would contradict depends on the rows that are there; of too few, nothing can be said."""
+    for left in (1, 0):
+        campaign = decided()
+        rows = campaign.ask(confirm=8)
+        own = [row for row in rows if row["probe"] == "a"]
+        campaign.void([row["measurement"] for row in own[left:]], reason="spilt")
+        kept = [row for row in rows if row["probe"] == "b" or row in own[:left]]
+        campaign.tell({row["measurement"]: 7.0 + 1.3 * (row["probe"] == "b") for row in kept})  # A is 1.3 below B
+        (found,) = campaign.status().confirmations
+        if left:
+            wide = math.sqrt(2.0 * math.log(2.0 / 0.05)) * SIGMA * math.sqrt(1 + 1 / 4)
+            assert found.limit == pytest.approx(wide)
+            assert (found.ahead, found.contradicts) == (pytest.approx(-1.3), False)  # it would of all eight
+        else:
+            assert (found.limit, found.ahead, found.contradicts) == (math.inf, None, None)
+            assert "was to compare A with B, its closest rival, but too few of its rows" in found.sentence
 
 
 def test_a_right_answer_is_contradicted_no_more_often_than_the_level_says() -> None:

@@ -17,7 +17,7 @@ from probewise.campaign.exchange.rows import Rows, all_rows, no_rows, open_rows,
 from probewise.campaign.exchange.told import Proposal, Told, check_stock, recorded, unplanned
 from probewise.campaign.findings.appraisal import appraised, scrutinised
 from probewise.campaign.findings.confirmation import confirmations, confirming
-from probewise.campaign.findings.news import Stand, news, what_changed
+from probewise.campaign.findings.news import Stand, news, settled
 from probewise.campaign.findings.status import Status, status
 from probewise.campaign.journal import chain
 from probewise.campaign.journal.bodies import STOCK
@@ -26,7 +26,7 @@ from probewise.campaign.journal.places import storage_at
 from probewise.campaign.journal.records import Record
 from probewise.campaign.journal.storage import Storage
 from probewise.campaign.state.charter import Charter, limits
-from probewise.campaign.state.ledger import Ledger, declaration, stocked
+from probewise.campaign.state.ledger import Ledger, stocked
 from probewise.campaign.state.plan import MAX_ROUND, largest
 from probewise.campaign.state.replay import Trail, replay
 from probewise.campaign.state.sheet import OPEN, VOIDED, Place, row_id
@@ -353,23 +353,10 @@ class Campaign:
                 return True
         raise StorageConflict(f"{self._store.name} was changed by others {_TRIES} times in a row; try again.")
 
-    def _settle(self) -> Ledger:
+    def _settle(self) -> None:
         """Declare the answer that the records lead to, or withdraw one to which they no longer lead."""
-
-        def propose(ledger: Ledger) -> Proposal:
-            trail = self._replayed(ledger)
-            if trail.answer == ledger.declared:
-                return None
-            names = ledger.charter.problem.item_names
-            if ledger.declared is None:
-                found = declaration([names[item] for item in trail.answer or ()])
-                return "decided", found | {"round": trail.sheets[-1].number if trail.sheets else 0}
-            gone = declaration([names[item] for item in ledger.declared])
-            return "withdrawn", gone | {"reason": what_changed(self._records, ledger)}
-
-        while self._write(propose):
+        while self._write(lambda ledger: settled(ledger, self._replayed(ledger), self._records)):
             pass
-        return self._ledger
 
     def _stand(self) -> Stand:
         trail, charter = self._replayed(self._ledger), self._ledger.charter

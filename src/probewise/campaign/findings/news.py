@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from probewise.campaign.findings.words import Words
 from probewise.campaign.journal.records import Record
-from probewise.campaign.state.ledger import Ledger
+from probewise.campaign.state.ledger import Ledger, declaration
+from probewise.campaign.state.replay import Trail
 from probewise.goals import Answer
 from probewise.numerals import listed
 from probewise.tables import named
@@ -45,6 +46,18 @@ def news(before: Stand, now: Stand, ledger: Ledger, *, certified: bool) -> list[
 
 def _are(names: Sequence[str]) -> str:
     return "is" if len(names) <= 1 else "are"
+
+
+def settled(ledger: Ledger, trail: Trail, records: list[Record]) -> tuple[str, dict[str, Any]] | None:
+    """The record that declares the answer to which the records lead, or withdraws one to which they no longer do."""
+    if trail.answer == ledger.declared:
+        return None
+    names = ledger.charter.problem.item_names
+    if ledger.declared is None:
+        found = declaration([names[item] for item in trail.answer or ()])
+        return "decided", found | {"round": trail.sheets[-1].number if trail.sheets else 0}
+    gone = declaration([names[item] for item in ledger.declared])
+    return "withdrawn", gone | {"reason": what_changed(records, ledger)}
 
 
 def what_changed(records: list[Record], ledger: Ledger) -> str:

@@ -51,8 +51,23 @@ def shown(out: Path, *, drawn: bool, quiet: bool) -> dict[str, Any]:
         rows = [(str(now.rounds), str(now.measurements), str(len(now.remaining)), str(now.leader)) for now, _ in seen]
         output.table(header, rows)
         output.say(last.sentence)
+        output.table(("what matters", "points of yield", "interval"), _effects(last))
     found = {"item": last.item, "measurements": last.measurements, "rounds": last.rounds, "sentence": last.sentence}
     return found | {"tables": [items, probes], "report": report, "pictures": pictures}
+
+
+def _effects(last: Status) -> list[tuple[str, str, str]]:
+    """What each level, and each number over its range, does to the yield, the strongest column first."""
+    from probewise.campaign.findings.effects import grouped
+
+    rows = []
+    for effect in (own for group in grouped(last.effects) for own in group):
+        known = effect.estimate is not None and effect.low is not None and effect.high is not None
+        value = f"{effect.estimate:+.1f}" if effect.estimate is not None else "unknown"
+        rows.append(
+            (f"{effect.column}: {effect.what}", value, f"{effect.low:+.1f} to {effect.high:+.1f}" if known else "none")
+        )
+    return rows
 
 
 def _measured(campaign: Campaign, sheet: Path) -> list[tuple[Status, Numbers]]:

@@ -214,8 +214,8 @@ def _items(view: View, shown: Sequence[int], levels: bool) -> Html:
         front = i == now.leader
         distance = ("–", "–") if front else (number(item.behind, apart), span(item.least, item.most, apart))
         mark = () if item.state == "eliminated" else (_state(view, item.state),)
-        # beside the leader, the columns say by how much
-        why = f"ruled out in round {item.round}" if item.by == leader else item.why
+        told = item.by == leader and item.least > 0  # by the columns beside it
+        why = f"ruled out in round {item.round}" if told else item.why
         rows.append((rank[i], item.name, *level, *distance, joined([*mark, why], " ")))
     heading = f"estimated {view.charter.quantity.heading}" if view.charter.quantity else "estimate"
     behind = view.charter.quantity.difference_heading("behind")

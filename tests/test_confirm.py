@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -140,6 +141,16 @@ def test_items_that_are_no_probes_are_compared_by_the_certified_design() -> None
     assert direction @ np.linalg.solve(fit, direction) <= 1.1 * best.value / 30
     with pytest.raises(pw.InvalidCampaign, match=r"a test of 'A', 'B' needs at least 2 measurements|whole number"):
         decided(problem, truth=truth).ask(confirm=1)
+
+
+def test_few_probes_like_the_items_are_measured_where_many_would_do() -> None:
+    """Of an additive model, any acid would do to compare two doses; the acid of the items is measured."""
+    rows = [(acid, solvent, dose) for acid in "XYZ" for solvent in "PQ" for dose in (0, 2)]
+    probes = {"acid": [r[0] for r in rows], "solvent": [r[1] for r in rows], "dose": [r[2] for r in rows]}
+    items = {"acid": ["Y", "Y"], "solvent": ["Q", "Q"], "dose": [0.5, 1.5]}
+    problem = pw.Problem.from_tables(pd.DataFrame(probes), pd.DataFrame(items), sigma=0.1)
+    truth = {name: float(row[2]) for name, row in zip(problem.probe_names, rows, strict=True)}
+    assert {*decided(problem, truth=truth).ask(confirm=4)["probe"]} == {"Y, Q, 0", "Y, Q, 2"}
 
 
 def test_a_winner_that_is_a_probe_is_measured_itself() -> None:

@@ -528,7 +528,7 @@ def test_a_campaign_for_the_lowest_item_speaks_of_it(tmp_path: Path) -> None:
     assert status == campaign.status()
     assert campaign.records[0].body["goal"]["settings"] == {"delta": 0.05, "epsilon": 0.0, "minimise": True}
     assert status.answer == ("B",)
-    assert status.sentence.startswith("B is the lowest item, with confidence 95 %: it is estimated ")
+    assert status.sentence.startswith("B is the lowest of all, with confidence 95 %: it is estimated ")
     assert " below D, the closest rival" in status.sentence
     first, second = status.items[:2]
     assert (first.name, second.name) == ("B", "D")
@@ -539,7 +539,7 @@ def test_a_campaign_for_the_lowest_item_speaks_of_it(tmp_path: Path) -> None:
     assert first.low < first.estimate < first.high
     campaign.report(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text("utf-8")
-    assert "B is the lowest item, with confidence 95" in page
+    assert "B is the lowest of all, with confidence 95" in page
     assert "D less B: estimate and interval by round." in page
     assert "goal best, delta 0.05; epsilon 0.0; minimise;" in page
 

@@ -78,5 +78,6 @@ class BestItem(Goal):
 
     def claim(self, names: Sequence[str], *, exact: bool = True) -> str:
         """The best item, or one that is close enough."""
-        what = f"{self.predicate} item" if exact else f"within {self.epsilon:.4g} of {self.predicate}"
+        best = "the lowest of all" if self.minimise else "the best item"
+        what = best if exact else f"within {self.epsilon:.4g} of {self.predicate}"
         return f"{listed(names) or 'No item'} {'is' if len(names) <= 1 else 'are'} {what}"

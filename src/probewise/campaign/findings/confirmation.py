@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import linprog
 
 from probewise.algorithms import ALGORITHMS
 from probewise.campaign.findings.appraisal import Appraisal
@@ -27,7 +28,11 @@ from probewise.tables import named
 
 _TOL = 0.01
 _LEAST = 1e-3
-"""Weight below which a probe is left out of a design."""
+"""Share of the largest weight below which a probe is left out of a design."""
+_NEAR = 0.03
+"""Share by which a standard error may be larger for the sake of probes that are like the items."""
+_SOME = 500
+"""Probes most like the items that are looked at."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +135,7 @@ def _counts(ledger: Ledger, front: int | None, behind: int | None, count: int) -
         else:
             rest += sign * problem.items[item]
     if rest.any():
-        weights += _designed(problem, rest, left)
+        weights += _designed(problem, rest, left, items)
     support = int(np.count_nonzero(weights))
     if count < support:
         names = named([problem.item_names[item] for item in items])
@@ -150,13 +155,30 @@ def _twin(problem: Problem, item: int, left: Array) -> int | None:
     return int(same[np.argmin(problem.sigma[same])]) if same.size else None
 
 
-def _designed(problem: Problem, direction: Array, left: Array) -> Array:
-    """(n,): weights of the design for one direction y, with the sum √ρ: what y costs beside means that cost σ."""
+def _designed(problem: Problem, direction: Array, left: Array, items: list[int]) -> Array:
+    """(n,): weights of a design for one direction y, with the sum √ρ: what y costs beside means that cost σ.
+
+    Designs that are as good as the certified one, up to _NEAR, are many: y = Σ a_i x_i with the least Σ |a_i|, which is
+    √ρ (Elfving 1952). A corner of the linear programme has few probes, and a small price on distance those that are
+    most like the items.
+    """
     there = np.flatnonzero(left > 0)
     design = optimal_design(problem.scaled_probes[there], explicit(direction[None]), tol=_TOL)
-    out = np.zeros(problem.n_probes)
-    out[there] = np.where(design.weights >= _LEAST, design.weights, 0.0)
-    return np.asarray(out / out.sum() * math.sqrt(design.value))
+    weights = np.zeros(problem.n_probes)
+    weights[there] = np.where(design.weights >= _LEAST * design.weights.max(), design.weights, 0.0)
+    far = np.min([np.linalg.norm(problem.probes - problem.items[item], axis=1) for item in items], axis=0)
+    some = np.union1d(there[np.argsort(far[there], kind="stable")[:_SOME]], np.flatnonzero(weights))
+    columns, target = problem.coordinates.probes[some].T, problem.coordinates(direction[None])[0]
+    size, price = float(np.linalg.norm(target)), 1.0 + _NEAR * far[some] / (far[some].max() or 1.0)
+    found = linprog(
+        np.tile(price, 2), A_eq=np.hstack([columns, -columns]), b_eq=target / size, bounds=(0, None), method="highs-ds"
+    )
+    if found.x is not None:
+        parts = np.abs(found.x[: some.size] - found.x[some.size :])
+        if (size * parts.sum()) ** 2 <= (1.0 + _NEAR) ** 2 * (1.0 + _TOL) * design.value:
+            weights[:] = 0.0
+            weights[some] = np.where(parts > _LEAST * parts.max(), parts, 0.0)
+    return np.asarray(weights / weights.sum() * math.sqrt(design.value))
 
 
 def confirmations(ledger: Ledger) -> tuple[Confirmation, ...]:

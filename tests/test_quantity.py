@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +13,10 @@ import pytest
 from click.testing import CliRunner
 
 import probewise as pw
+from probewise.adequacy import check_adequacy
 from probewise.campaign import Memory
 from probewise.cli import main
+from probewise.measurements import Measurements
 from probewise.quantity import Quantity
 
 PROBLEM = pw.Problem(np.eye(3), sigma=0.5, item_names=[*"ABC"], probe_names=[*"abc"])
@@ -133,3 +136,14 @@ def test_outcomes_are_known_by_any_of_their_names() -> None:
         campaign.tell([{"measurement": own, "yield (g)": 3.0}])
     with pytest.raises(pw.InvalidRows, match=r"row 0, column 'yield': got 'high', expected a number"):
         campaign.tell([{"measurement": own, "yield": "high"}])
+
+
+def test_checks_of_the_model_have_units() -> None:
+    """Five probes on a line, of which the middle one is far off it."""
+    probes = np.column_stack([np.ones(5), np.arange(5.0)])
+    problem = pw.Problem(probes, probes[[0, 4]], sigma=0.1)
+    rows = np.repeat(np.arange(5), 4)
+    means = Measurements.from_outcomes(5, rows, np.array([0.0, 1.0, 4.0, 3.0, 4.0])[rows])
+    found = check_adequacy(problem, pw.BestItem(), [means], quantity=Quantity("yield", "g")).fit.found
+    assert re.match(r"The model misses the probes by about [\d.]+ g \(", found)
+    assert re.search(r"over 0 it is [\d.]+ g, and the misfit changes that by about [\d.]+ g\.", found)

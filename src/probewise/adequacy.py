@@ -21,6 +21,7 @@ from probewise.estimate import Estimate, least_squares
 from probewise.goals import Goal
 from probewise.measurements import Measurements, SumOfSquares, per_probe
 from probewise.problem import Problem
+from probewise.quantity import OUTCOME, Quantity
 
 Verdict = Literal["adequate", "unchecked", "doubtful", "inadequate"]
 """Verdicts, from good to bad; only the last one forbids a certificate."""
@@ -129,6 +130,7 @@ def check_adequacy(
     sigma: ArrayLike | None = None,
     bounded: bool = True,
     leader: int | None = None,
+    quantity: Quantity = OUTCOME,
 ) -> Adequacy:
     """Compare the rounds with each other, with the model and with the stated noise.
 
@@ -143,7 +145,7 @@ def check_adequacy(
     # where rounds disagree, misfit is what exceeds their disagreement
     error = sums.estimate.pure_error if drift.verdict in ("adequate", "unchecked") else drift.squares
     misfit, residuals = _residuals(problem, sums, error)
-    risk = _Risk.of(problem, goal, sums, misfit, leader)
+    risk = _Risk.of(problem, goal, sums, misfit, leader, quantity)
     if sigma is not None and not (error.degrees and (bounded or error.value)):
         found = "Linearity cannot be checked, because the noise is not stated and no round has replicates."
         fit = Check("fit", LINEAR, "unchecked", found, "Measure some probes twice.")
@@ -242,10 +244,10 @@ def _fit(
     verdict = _judged(evidence, p_value, matters=risk.items.size > 0)
     numbers = (lack, ratio, p_value, evidence)
     if verdict == "adequate":
-        return Check(
-            "fit", ask, verdict, f"The model fits: {probes} probes lie within the noise ({degrees}).", "", *numbers
-        )
-    size = f"The model misses the probes by about {misfit:.2g} ({degrees}, {_odds(evidence, p_value)})"
+        found = f"The model fits: {probes} probes lie within the noise ({degrees})."
+        return Check("fit", ask, verdict, found, "", *numbers)
+    off = risk.quantity.difference(f"{misfit:.2g}")
+    size = f"The model misses the probes by about {off} ({degrees}, {_odds(evidence, p_value)})"
     names = ", ".join(f"{r.name} ({r.difference:+.2g})" for r in residuals[:3])
     advice = f"Add features that explain the worst probes, {names}, or keep only items like the probes that fit."
     return Check("fit", ask, verdict, f"{size}; {risk.sentence(problem)}", advice, *numbers)
@@ -353,9 +355,11 @@ class _Risk:
     """The lead over that rival, plus epsilon."""
     change: float
     """Standard deviation of what the misfit adds to that lead."""
+    quantity: Quantity
+    """What outcomes are called."""
 
     @classmethod
-    def of(cls, problem: Problem, goal: Goal, sums: _Sums, misfit: float, leader: int | None) -> _Risk:
+    def of(cls, problem: Problem, goal: Goal, sums: _Sums, misfit: float, leader: int | None, what: Quantity) -> _Risk:
         """Item z truly has z'θ + f_z, probe i has x_i'θ + f_i, all f uncorrelated of size ``misfit``.
 
         Least squares with weights w gives y'θ̂ = Σ a_i m_i, a_i = w_i x_i'V⁻¹y, for y = z - z'; so the lead is off by
@@ -368,7 +372,7 @@ class _Risk:
         whitened, probes = differences @ fit.whitener, problem.probes @ fit.whitener
         square = (weight[:, None] * probes).T @ (weight[:, None] * probes)
         norm2 = np.einsum("ij,jk,ik->i", whitened, square, whitened) + 2.0
-        twin = _twins(problem)
+        twin = problem.twins
         own = np.where(twin >= 0, weight[twin] * (probes[twin] * whitened).sum(axis=1), 0.0)
         if twin[leader] >= 0:
             norm2 -= 2.0 * weight[twin[leader]] * (whitened @ probes[twin[leader]])
@@ -377,24 +381,20 @@ class _Risk:
         known = np.isfinite(fit.variance(differences, np.abs(items[leader]) + np.abs(items)))
         rivals = np.flatnonzero(known & (np.arange(len(items)) != leader))
         if not rivals.size:
-            return cls(leader, rivals, None, math.nan, math.nan)
+            return cls(leader, rivals, None, math.nan, math.nan, what)
         slack = lead - LIKELY * change
         first = int((order := rivals[np.argsort(slack[rivals], kind="stable")])[0])
-        return cls(leader, order[(slack[order] < 0) & (misfit > 0)], first, float(lead[first]), float(change[first]))
+        at_risk = order[(slack[order] < 0) & (misfit > 0)]
+        return cls(leader, at_risk, first, float(lead[first]), float(change[first]), what)
 
     def sentence(self, problem: Problem) -> str:
         """Whether the lead stands."""
         if self.nearest is None:
             return "no comparison depends on it."
-        names, change = problem.item_names, f"the misfit changes that by about {self.change:.2g}"
-        lead = f"over {names[self.nearest]} it is {self.lead:.3g}, and {change}"
+        names, change = problem.item_names, self.quantity.difference(f"{self.change:.2g}")
+        ahead = self.quantity.difference(f"{self.lead:.3g}")
+        lead = f"over {names[self.nearest]} it is {ahead}, and the misfit changes that by about {change}"
         if not self.items.size:
             return f"that is too little to overturn the lead of {names[self.leader]}: {lead}."
         which = "1 item" if self.items.size == 1 else f"{self.items.size:,} items"
         return f"that could overturn the lead of {names[self.leader]} over {which}: {lead}."
-
-
-def _twins(problem: Problem) -> NDArray[np.int64]:
-    """(m,): number of the probe with the features of each item, -1 where there is none."""
-    rows = {row.tobytes(): i for i, row in enumerate(problem.probes + 0.0)}
-    return np.array([rows.get(row.tobytes(), -1) for row in problem.items + 0.0], dtype=np.int64)

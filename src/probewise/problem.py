@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from probewise.coordinates import Array, Coordinates, coordinates
 from probewise.errors import InvalidProblem
@@ -191,6 +191,12 @@ class Problem:
     def turned(self) -> Problem:
         """The same problem with negated items: what was the lowest is the highest."""
         return replace(self, items=-self.items)
+
+    @cached_property
+    def twins(self) -> NDArray[np.int64]:
+        """(m,): number of the probe with the features of each item, -1 where there is none."""
+        rows = {row.tobytes(): i for i, row in enumerate(self.probes + 0.0)}
+        return np.array([rows.get(row.tobytes(), -1) for row in self.items + 0.0], dtype=np.int64)
 
     @cached_property
     def coordinates(self) -> Coordinates:

@@ -69,12 +69,13 @@ def scrutinised(ledger: Ledger, leader: int | None) -> Adequacy:
     """The checks on all complete rounds, whoever planned them."""
     problem, goal, law = ledger.charter.problem, ledger.goal, ledger.charter.problem.outcome
     rounds = [sheet.measurements(problem.n_probes) for sheet in ledger.sheets if sheet.complete]
+    what = ledger.charter.quantity
     if law.known:
-        return check_adequacy(problem, goal, rounds, leader=leader)
+        return check_adequacy(problem, goal, rounds, leader=leader, quantity=what)
     pool = Finished.each(problem, rounds, problem.sigma).pool
     bound = law.bound(pool.pure_error, goal.delta)
     if 0 < bound < float("inf"):
-        return check_adequacy(problem, goal, rounds, sigma=bound * problem.sigma, leader=leader)
+        return check_adequacy(problem, goal, rounds, sigma=bound * problem.sigma, leader=leader, quantity=what)
     # too few replicates for a bound: the tests that need none warn, and nothing is refused
     guess = law.guess(pool.pure_error) * problem.sigma
-    return check_adequacy(problem, goal, rounds, sigma=guess, bounded=False, leader=leader)
+    return check_adequacy(problem, goal, rounds, sigma=guess, bounded=False, leader=leader, quantity=what)

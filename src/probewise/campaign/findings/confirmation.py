@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
 
 from probewise.algorithms import ALGORITHMS
 from probewise.campaign.findings.appraisal import Appraisal
@@ -162,6 +161,8 @@ def _designed(problem: Problem, direction: Array, left: Array, items: list[int])
     √ρ (Elfving 1952). A corner of the linear programme has few probes, and a small price on distance those that are
     most like the items.
     """
+    from scipy.optimize import linprog  # seldom needed, and slow to load
+
     there = np.flatnonzero(left > 0)
     design = optimal_design(problem.scaled_probes[there], explicit(direction[None]), tol=_TOL)
     weights = np.zeros(problem.n_probes)

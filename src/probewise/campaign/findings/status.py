@@ -171,10 +171,7 @@ def reservation(adequacy: Adequacy, problem: Problem) -> str:
 
 def _tautological(problem: Problem) -> bool:
     """Whether nothing is assumed: probes may have any means, and every item is a probe."""
-    if problem.coordinates.rank < problem.n_probes:
-        return False
-    rows = {row.tobytes() for row in problem.probes + 0.0}
-    return all(row.tobytes() in rows for row in problem.items + 0.0)
+    return problem.coordinates.rank == problem.n_probes and bool((problem.twins >= 0).all())
 
 
 def _attained(ledger: Ledger, trail: Trail, sound: bool) -> float | None:

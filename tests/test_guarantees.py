@@ -52,6 +52,7 @@ from probewise.elimination import beaten, behind, eliminated
 from probewise.estimate import least_squares
 from probewise.measurements import Measurements
 from probewise.pooling import Pooled
+from probewise.quantity import OUTCOME
 from probewise.testing import informed
 
 DELTA, EPSILON = 0.07, 0.3
@@ -956,7 +957,7 @@ def test_what_a_misfit_of_probes_does_to_items_that_are_probes(leader: int) -> N
         change = misfit * float(np.linalg.norm(pull))
         lead = float((items[leader] - items[rival]) @ sums.estimate.theta) + EPSILON
         pair = pw.Problem(probes, items[[leader, rival]], sigma=sigma)
-        found = _Risk.of(pair, pw.BestItem(DELTA, EPSILON), sums, misfit, 0)
+        found = _Risk.of(pair, pw.BestItem(DELTA, EPSILON), sums, misfit, 0, OUTCOME)
         assert (found.lead, found.change) == (pytest.approx(lead), pytest.approx(change))
         assert (found.items.size == 1) is (lead < 2 * change)
 

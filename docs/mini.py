@@ -140,12 +140,11 @@ def find_best(
     """
     one, two = np.triu_indices(len(items), 1)
     weights = optimal_design(probes, items[one] - items[two])  # at first every pair of items matters
-    n, least, first = 0, np.count_nonzero(weights), min(3 * probes.shape[1], 2 * np.count_nonzero(weights))
+    n, first = 0, min(3 * probes.shape[1], 2 * np.count_nonzero(weights))
+    least = min(first, np.count_nonzero(weights)) if len(items) <= 8 else first
     accounts = Accounts(items, first / 2 * probes.T @ (weights[:, None] * probes) / sigma**2, delta)
     while len(accounts.alive) > 1:  # each round adds a tenth
-        size = max(
-            min(least, first) if n else first, np.count_nonzero(weights), math.ceil(n / 10)
-        )  # each round adds a tenth
+        size = max(least if n else first, np.count_nonzero(weights), math.ceil(n / 10))
         counts = rounded(weights, size)
         accounts.tell(*fit(probes, counts, measure(counts), sigma))
         n += size

@@ -44,15 +44,16 @@ class Prior:
     ) -> Prior:
         """From the design for all that may matter: three measurements per dimension, or two per probe if fewer.
 
-        Where the first round is bet on (``opening``), one per probe is enough for later rounds. The design is solved
-        for unless there is a ``memo`` of it.
+        Where the first round is bet on (``opening``), one per probe is enough for later rounds on few items. The design
+        is solved for unless there is a ``memo`` of it.
         """
         if directions is None:
             return cls(0, 0, 0.0, np.zeros((problem.dimension, 0)), np.zeros(problem.n_probes))
         weights = plan(problem, directions, tol=tol).weights if memo is None else recalled(problem, directions, memo)
         probes, enough = int(np.count_nonzero(weights)), 3 * problem.coordinates.rank
         size = min(enough, 2 * probes)
-        least, counted = (min(size, probes), _WIDE * size) if opening else (size, size)
+        least = min(size, probes) if opening and problem.n_items <= _FEW else size
+        counted = _WIDE * size if opening else size
         return cls(size, least, counted, unit_whitener(problem, weights) / math.sqrt(counted), weights)
 
     def unit(self, problem: Problem, leader: int, rivals: Items) -> Array:
@@ -60,5 +61,7 @@ class Prior:
         return 1.0 / square_norms((problem.items[leader] - problem.items[rivals]) @ self.whitener)
 
 
+_FEW = 8
+"""Items among which the one in front after a small round is seldom there by luck."""
 _WIDE = 0.5
 """Part of the first round whose precision is the unit, so that leads which show in that round are bet on well."""

@@ -214,3 +214,18 @@ def test_bounded_passes_the_contract_of_laws() -> None:
 
     check_outcome(pw.Bounded(), [0.2, 0.5, 0.9])
     check_outcome(pw.Bounded(-1.0, 3.0), [0.0, 1.0, 2.5])
+
+
+def test_a_round_without_outcomes_says_nothing() -> None:
+    problem, goal, algorithm = pw.Problem(np.eye(2), outcome=pw.Bounded()), pw.BestItem(), pw.Sage()
+    state = algorithm.tell(problem, goal, algorithm.init(problem, goal), Measurements.empty(2))
+    assert (state.wealth == math.log1p(-algorithm.opening)).all()
+    state = algorithm.tell(problem, goal, state, Measurements.from_outcomes(2, [0, 1], [1.0, 0.0]))
+    assert np.isfinite(state.wealth).all()
+
+
+def test_the_turned_problem_knows_the_same() -> None:
+    problem = pw.Problem(np.eye(2), outcome=pw.Bounded())
+    assert (problem.turned.sigma == 0.5).all()
+    law = problem.outcome.after(np.array([0.1, 0.9]), Measurements.from_outcomes(2, [0, 1] * 9, [0.0, 1.0] * 9))
+    assert (problem.knowing(law).turned.sigma == problem.knowing(law).sigma).all()

@@ -34,6 +34,7 @@ def test_a_sheet_has_a_row_for_each_probe() -> None:
     assert sum(rows["n"]) == campaign.status().waiting
     assert "measurements of round 1 to make" in rows.sentence
     assert rows.to_csv().splitlines()[0].startswith("measurement,round,probe,n,successes")
+    assert rows.to_polars().columns[:5] == list(rows.to_pandas())[:5] == list(rows.columns)[:5]
 
 
 def test_counts_are_what_rows_would_be() -> None:
@@ -73,9 +74,67 @@ def test_what_is_told_twice_counts_once_and_a_part_may_come_first() -> None:
         campaign.tell([{"measurement": own, "n": 500, "successes": 2}])
 
 
+def long() -> pw.Campaign:
+    """Twenty rows of each of two pages in a batch."""
+    problem = pw.Problem(np.eye(2), outcome=pw.Bounded(), probe_names=["a", "b"])
+    sage = pw.Sage(growth=2.0, min_batch=40, max_batch=40)
+    return pw.Campaign.create(Memory(), problem, pw.BestItem(0.1), sage, seed=0, aggregated=True)
+
+
+@pytest.mark.parametrize("successes", [0, 2, 5])
+@pytest.mark.parametrize("voided", [0, 2, 4])
+def test_what_is_told_twice_counts_once_although_a_row_was_voided_meanwhile(successes: int, voided: int) -> None:
+    campaign = long()
+    own = {"measurement": campaign.ask()["measurement"][0], "n": 5, "successes": successes}
+    told = campaign.tell([own])
+    campaign.void(told.recorded[voided], reason="a robot")
+    again = campaign.tell([own])
+    assert not again.recorded
+    assert (len(again.repeated), len(again.outdated)) == (4, 1)
+    assert campaign.status().measurements == 4
+
+
+def test_a_tally_is_new_or_told_before_as_a_whole() -> None:
+    campaign = long()
+    own = campaign.ask()["measurement"][0]
+    rows = [at + 1 for at in np.flatnonzero(campaign.ledger.sheets[0].probes == campaign.ledger.sheets[0].probes[0])]
+    campaign.void(f"r1-{rows[3]}", reason="no visitor")
+    campaign.correct(f"r1-{rows[3]}", 0.0, reason="there was one")
+    with pytest.raises(pw.InvalidRows, match="got 19, but 3 are to be told from row 'r1-1' on; ask again"):
+        campaign.tell([{"measurement": own, "n": campaign.ask()["n"][0], "successes": 0}])
+    assert len(campaign.tell([{"measurement": own, "n": 3, "successes": 0}]).recorded) == 3
+    with pytest.raises(pw.InvalidRows, match="got 6, but 4 have been told from row 'r1-1' on"):
+        campaign.tell([{"measurement": own, "n": 6, "successes": 0}])
+    rest = campaign.ask()
+    assert (f"r1-{rows[4]}", 16) in zip(rest["measurement"], rest["n"], strict=True)
+
+
+def test_rows_beyond_the_plan_are_not_the_failures() -> None:
+    """Of a page that came more often than planned the last rows are a round of their own, whatever their outcomes."""
+    campaign = long()
+    campaign.tell([{"probe": name, "n": 40, "successes": 20} for name in "ab"], off_plan=True)
+    first = campaign.ask()
+    part = [{"measurement": own, "n": 10, "successes": 5} for own in first["measurement"]]
+    campaign.tell(part)
+    late = campaign.ask()
+    campaign.close(reason="the weekend")
+    second = campaign.ask()
+    campaign.tell(second.filled([n // 2 for n in second["n"]]))
+    third = campaign.ask()
+    campaign.tell([{"measurement": own, "n": 5, "successes": 3} for own in late["measurement"]])
+    campaign.tell(third.filled([n // 2 for n in third["n"]]))
+    planned, beyond = campaign.trail.steps[-1].rounds
+    assert planned.count.tolist() == [40, 40]
+    assert beyond.count.tolist() == [5, 5]
+    assert beyond.mean == pytest.approx([0.5, 0.5], abs=0.3)
+
+
 @pytest.mark.parametrize(
     ("n", "successes", "sentence"),
     [
+        (float("inf"), 1, "column 'n': got inf, expected a whole number of at least 0"),
+        (10**12, 1, "column 'n': got 1000000000000, expected at most 999,999,999"),
+        (1, "1e400", "column 'successes': got '1e400', expected a whole number of at least 0"),
         (2, 3, "column 'successes': got 3, expected at most n, which is 2"),
         (1.5, 1, "column 'n': got 1.5, expected a whole number of at least 0"),
         (-1, 0, "column 'n': got -1, expected a whole number"),

@@ -112,3 +112,18 @@ def test_others_must_know_the_noise_and_have_no_limits():
             pw.simulate(problem, [1.0, 0.0], algorithm, runs=1)
         with pytest.raises(pw.InvalidAlgorithm, match="this problem limits the stock of probes; leave stock out"):
             pw.simulate(pw.Problem(np.eye(2), stock=[9, 9]), [1.0, 0.0], algorithm, runs=1)
+
+
+def test_whether_the_first_round_is_bet_on_does_not_depend_on_what_was_added_to_it() -> None:
+    """Who sees that an open round goes well could otherwise add replicates of anything, and bet on it afterwards."""
+    problem, goal, algorithm = pw.Problem(np.eye(2), sigma="unknown"), pw.BestItem(), pw.Sage()
+    start = algorithm.init(problem, goal)
+    single = Measurements.from_outcomes(2, [0, 1], [5.0, 0.0])
+    many = Measurements.from_outcomes(2, [0] * 20, np.random.default_rng(0).standard_normal(20))
+    alone = algorithm.tell(problem, goal, start, single)
+    both = algorithm.tell_overlapping(problem, goal, start, [single, many])
+    assert math.isfinite(both.noise(problem, goal))
+    assert (alone.wealth == 0).all()
+    assert (both.wealth == 0).all()
+    turned = algorithm.tell_overlapping(problem, goal, start, [many, single])
+    assert (turned.wealth != 0).all()

@@ -131,6 +131,11 @@ class Pooled:
         count = max(1, _PRODUCTS // max(1, rows.size))
         return (self.fits[low : low + count] for low in range(0, len(self.fits), count))
 
+    @property
+    def first(self) -> Pooled:
+        """The first round alone."""
+        return Pooled(self.fits[:1])
+
     @cached_property
     def pure_error(self) -> SumOfSquares:
         """Scatter of replicates within rounds, in units of σ²: given the past, that of a round is χ² for Gaussians."""
@@ -141,7 +146,7 @@ class Pooled:
 
 def fitted(problem: Problem, measurements: Measurements) -> Estimate:
     """The estimate from one round alone, with the bets on it; the law of outcomes is as it was known before."""
-    bettor = problem.outcome.bettor(measurements)
+    bettor = problem.outcome.bettor(measurements) if measurements.n else None
     return least_squares(problem.probes, measurements, sigma=problem.sigma, bettor=bettor)
 
 

@@ -153,7 +153,7 @@ class Problem:
         if law is self.outcome:
             return self
         own = copy(self)
-        for name in ("sigma", "scaled_probes", "coordinates"):  # they follow the law
+        for name in ("sigma", "scaled_probes", "coordinates", "turned"):  # they follow the law
             own.__dict__.pop(name, None)
         object.__setattr__(own, "outcome", law)
         return own

@@ -124,7 +124,10 @@ class Algorithm(abc.ABC, Generic[S]):
         self.resume(problem, goal, memo)
 
     def tell_overlapping(self, problem: Problem, goal: Goal, state: S, rounds: Sequence[Measurements]) -> S:
-        """The state after rounds that overlapped in time, so that each may have been planned by parts of the others."""
+        """The state after rounds that overlapped in time, so that each may have been planned by parts of the others.
+
+        The one that began first comes first.
+        """
         if len(rounds) == 1:
             return self.tell(problem, goal, state, rounds[0])
         raise InvalidAlgorithm(f"{self.name} cannot take rounds that overlap, got {len(rounds)}; tell them one by one.")

@@ -24,7 +24,7 @@ from probewise.threads import few
 MOST_OPENED = 300
 """Items up to which the first round is bet on: all of them against each other."""
 _WIDER = 0.05
-"""The narrowest scale of these bets, 0.1 of the first round's precision: made for leads of about three errors."""
+"""Of the scales of later bets: the smallest is 0.05 of the first round's precision, for leads of several errors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,10 +125,14 @@ class Knowledge:
         return replace(self, wealth=wealth, eased=eased)
 
     def _opened(self, problem: Problem, goal: Goal) -> Array:
-        """(m,): log of the accounts after the first round, in which a share of each was spread over all rivals."""
+        """(m,): log of the accounts after the first round, in which a share of each was spread over all rivals.
+
+        Of rounds that overlap, the replicates of the first alone say whether anything is bet: others may be chosen by
+        its outcomes.
+        """
         share, m = self.opening, problem.n_items
-        noise = self.noise(problem, goal)
-        if share == 0 or m == 1 or not math.isfinite(noise):
+        noise, alone = (problem.outcome.bound(pool.pure_error, goal.delta) for pool in (self.pool, self.pool.first))
+        if share == 0 or m == 1 or not (math.isfinite(noise) and math.isfinite(alone)):
             return self.wealth
         made = np.full(m, -np.inf)
         for rival in range(m):

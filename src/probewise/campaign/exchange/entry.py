@@ -156,7 +156,8 @@ def own_rows(table: Tabular, ledger: Ledger) -> tuple[list[int], list[float]]:
     """Probes and outcomes of a round that the laboratory chose by itself."""
     problem = ledger.charter.problem
     numbers = {name: at for at, name in enumerate(problem.probe_names)}
-    probes, outcomes = [], []
+    probes: list[int] = []
+    outcomes: list[float] = []
     for line in lines(table, "probe", ledger.charter):
         name = line.cells["probe"]
         own = next((text for text in (str(name), str(name).strip()) if text in numbers), None)
@@ -169,7 +170,9 @@ def own_rows(table: Tabular, ledger: Ledger) -> tuple[list[int], list[float]]:
         if ledger.charter.aggregated:
             n, successes = tally(line)
             probes += [numbers[own]] * n
-            outcomes += outcomes_of(n, successes, ledger.charter)
+            outcomes += outcomes_of(
+                n, successes, ledger.charter, f"round {len(ledger.sheets) + 1} from {len(outcomes)}"
+            )
             continue
         probes.append(numbers[own])
         outcomes.append(number(line, ledger.charter))

@@ -124,7 +124,8 @@ class Rows:
 
     def to_polars(self) -> Any:
         """A polars data frame."""
-        columns = {**self.columns, "outcome": _library("polars").Series(self["outcome"], dtype=float)}
+        told = SUCCESSES if self.charter.aggregated else "outcome"
+        columns = {**self.columns, told: _library("polars").Series(self[told], dtype=float)}
         return _library("polars").DataFrame(columns)
 
 

@@ -15,8 +15,10 @@ from click.testing import CliRunner
 
 import probewise as pw
 from probewise.algorithms import planning
+from probewise.algorithms.sage.knowledge import Knowledge
 from probewise.campaign import Memory, verify
 from probewise.campaign.journal.records import Record
+from probewise.campaign.state import replay
 from probewise.cli import main
 from probewise.design import digest
 
@@ -135,6 +137,29 @@ def test_another_design_is_found_by_verify() -> None:
         pw.InvalidCampaign, match=r"record 1 .* is not that of the problem: its largest variance is 9\.075"
     ):
         verify(forged)
+
+
+def test_status_takes_the_estimates_of_rounds_from_the_algorithm(monkeypatch: pytest.MonkeyPatch) -> None:
+    campaign = measured(Memory(), "batched")
+    wanted = campaign.status()
+    again = pw.Campaign.open(campaign._store)
+    monkeypatch.setattr(replay, "least_squares", None)
+    assert again.status() == wanted
+
+
+def test_leaders_that_come_back_are_not_compared_in_all_rounds_again() -> None:
+    problem, goal, algorithm = pw.Problem(np.eye(6), sigma=1.0), pw.BestItem(), pw.Sage()
+    laboratory, state = pw.LinearEnvironment(problem, np.zeros(6)), algorithm.init(problem, goal)
+    for step in range(30):
+        counts = np.full(6, 2, dtype=np.int64)
+        state = algorithm.tell(problem, goal, state, laboratory.draw(counts, np.random.default_rng(step)))
+    assert isinstance(state, Knowledge)
+    assert len(state.collected) > 2
+    for z, sums in state.collected.items():
+        rows = problem.items[z] - problem.items[state.alive]
+        precision, total, _ = state.pool.sums(rows)
+        np.testing.assert_allclose(sums.precision, precision, rtol=1e-12)
+        np.testing.assert_allclose(sums.total, total, rtol=1e-9, atol=1e-12)
 
 
 def test_one_look(tmp_path: Path) -> None:

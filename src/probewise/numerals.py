@@ -26,6 +26,17 @@ def attained(confidence: float) -> str:
     return f"confidence {shown:.{places}f} %" if shown > 0 else "no confidence yet"
 
 
+def number(value: float, digits: int = 6) -> str:
+    """A number with about so many digits and separated thousands, without zeros at the end."""
+    if not math.isfinite(value):
+        return "∞" if value > 0 else str(value)
+    if value == 0 or 1e-3 <= abs(value) < 1e9:
+        size = 0 if value == 0 else math.floor(math.log10(abs(value)))
+        text = f"{value:,.{min(6, max(0, digits - 1 - size))}f}"
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    return f"{value:.3g}"
+
+
 def three_digits(value: float) -> str:
     """Three digits, without an exponent where it can be read without."""
     return f"{float(f'{value:.3g}'):,.0f}" if 1e3 <= abs(value) < 1e12 else f"{value:.3g}"

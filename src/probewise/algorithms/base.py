@@ -15,6 +15,7 @@ from probewise.coordinates import Counts
 from probewise.errors import InvalidAlgorithm
 from probewise.goals import Answer, Goal
 from probewise.measurements import Measurements
+from probewise.pooling import Pooled
 from probewise.problem import Problem
 
 S = TypeVar("S")
@@ -122,6 +123,10 @@ class Algorithm(abc.ABC, Generic[S]):
     def check_memo(self, problem: Problem, goal: Goal, memo: Mapping[str, Any]) -> None:
         """InvalidAlgorithm unless this problem gives such a memo; it may take as long as ``init``."""
         self.resume(problem, goal, memo)
+
+    def pooled(self, state: S) -> Pooled | None:
+        """The estimate of each round that it was told, each by itself; None, as here, if it does not keep them."""
+        return None
 
     def tell_overlapping(self, problem: Problem, goal: Goal, state: S, rounds: Sequence[Measurements]) -> S:
         """The state after rounds that overlapped in time, so that each may have been planned by parts of the others.

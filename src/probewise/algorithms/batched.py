@@ -14,6 +14,7 @@ from probewise.coordinates import Counts
 from probewise.errors import InvalidAlgorithm
 from probewise.goals import Answer, Goal
 from probewise.measurements import Measurements
+from probewise.pooling import Pooled
 from probewise.problem import Problem
 
 _DECLARED = ("goals", "learns_sigma", "minds_stock", "takes_any_rounds", "forecasts", "attains", "needs")
@@ -88,6 +89,10 @@ class Batched(Algorithm[Any]):
     def tell_overlapping(self, problem: Problem, goal: Goal, state: Any, rounds: Sequence[Measurements]) -> Any:
         """Tell the algorithm of rounds that overlapped."""
         return self.algorithm.tell_overlapping(problem, goal, state, rounds)
+
+    def pooled(self, state: Any) -> Pooled | None:
+        """What the algorithm keeps of rounds."""
+        return self.algorithm.pooled(state)
 
     def answer(self, problem: Problem, goal: Goal, state: Any) -> Answer | None:
         """The answer of the algorithm."""

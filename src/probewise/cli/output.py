@@ -20,6 +20,7 @@ from rich.text import Text
 from probewise.cells import UNSEEN, csv_lines, visible
 from probewise.errors import InvalidDesign
 from probewise.files import new_file
+from probewise.numerals import number as number
 
 WIDTH = 100
 """Columns of output that goes to a file or pipe."""
@@ -93,17 +94,6 @@ def facts(rows: Iterable[tuple[str, str, str]], *, words: bool = False, long: bo
     for row in rows:
         grid.add_row(*(Text(visible(cell)) for cell in row))
     show(Padding(grid, (0, 0, 1, 1)))
-
-
-def number(value: float) -> str:
-    """A number with about six digits and separated thousands."""
-    if not math.isfinite(value):
-        return "∞" if value > 0 else str(value)
-    if value == 0 or 1e-3 <= abs(value) < 1e9:
-        size = 0 if value == 0 else math.floor(math.log10(abs(value)))
-        text = f"{value:,.{min(6, max(0, 5 - size))}f}"
-        return text.rstrip("0").rstrip(".") if "." in text else text
-    return f"{value:.3g}"
 
 
 def records(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> list[dict[str, object]]:

@@ -13,7 +13,7 @@ from probewise.algorithms.sage.accounts import account
 from probewise.algorithms.sage.peaks import Peaks
 from probewise.algorithms.sage.prior import Items, Prior
 from probewise.coordinates import Array
-from probewise.estimate import least_squares
+from probewise.estimate import Estimate, least_squares
 from probewise.goals import Claims, Goal
 from probewise.measurements import Measurements
 from probewise.outcomes import Law
@@ -23,6 +23,8 @@ from probewise.threads import few
 
 MOST_OPENED = 300
 """Items up to which the first round is bet on: all of them against each other."""
+_LEADERS, _NUMBERS = 6, 1_000
+"""Items of which it is kept what all rounds say of them and the others, and the most of such numbers."""
 _WIDER = 0.05
 """Of the scales of later bets: the smallest is 0.05 of the first round's precision, for leads of several errors."""
 
@@ -48,7 +50,8 @@ class Knowledge:
     peaks: Peaks
     """The most that bets against each item have made at the end of any round, for items that are ruled out too."""
     collected: dict[int, Sums] = field(default_factory=dict)
-    """For the first and the second item z: what all rounds say of z - z' for the items z' alive; empty at first."""
+    """For the first and the second item z, and some others: what all rounds say of z - z' for the items z' alive; empty
+    at first."""
     eased: dict[int, Array] = field(default_factory=dict)
     """(k,) for each item z that was bet on: log of how much more bets for z have made if epsilon counts for z."""
     last: NDArray[np.bool_] | None = None
@@ -66,7 +69,7 @@ class Knowledge:
         problem = problem.knowing(self.law)
         for measurements in rounds:
             fit = fitted(problem, measurements)
-            fresh = {z: Pooled((fit,)).sums(*self._against(problem, z)) for z in self.collected}
+            fresh = self._fresh(problem, fit)
             now = now._settled(problem, goal, self, fresh)
             collected = {z: now.collected[z] + sums for z, sums in fresh.items()}
             now = replace(now, data=now.data + measurements, pool=now.pool.plus(fit), collected=collected)
@@ -76,7 +79,7 @@ class Knowledge:
         now = replace(now, law=self.law.after(problem.probes @ theta, now.data))
         now = now._of(np.argsort(-(problem.items[now.alive] @ theta), kind="stable"))
         now = replace(now, peaks=now.peaks.raised(now.alive, now.wealth, now.eased))._concluded(problem, goal)
-        return replace(now, collected={z: now.sums(problem, z) for z in map(int, now.alive[:2])})
+        return replace(now, collected={z: now.sums(problem, z) for z in now._leaders})
 
     def confidence(self, problem: Problem, goal: Goal) -> float:
         """What the item in front has attained, 0 before the first round: docs/confidence-attained.md."""
@@ -145,6 +148,21 @@ class Knowledge:
     def sums(self, problem: Problem, leader: int) -> Sums:
         """What all rounds say of leader - z' for the items z' alive."""
         return self.collected.get(leader) or self.pool.sums(*self._against(problem, leader))
+
+    @property
+    def _leaders(self) -> list[int]:
+        """The first and the second item; and some that were so before, as they often come back where items are few."""
+        first = [*map(int, self.alive[:2])]
+        most = min(_LEADERS, _NUMBERS // self.alive.size)
+        return [*first, *(z for z in self.collected if z not in first)][: max(most, len(first))]
+
+    def _fresh(self, problem: Problem, fit: Estimate) -> dict[int, Sums]:
+        """What one round says of z - z' for each item z of which that is collected, by one product."""
+        if not self.collected:
+            return {}
+        rows, sizes = map(np.concatenate, zip(*(self._against(problem, z) for z in self.collected), strict=True))
+        sums, k = Pooled((fit,)).sums(rows, sizes), self.alive.size
+        return {z: sums.at(slice(at * k, (at + 1) * k)) for at, z in enumerate(self.collected)}
 
     def _against(self, problem: Problem, leader: int) -> tuple[Array, Array]:
         """(k, d) twice: leader - z' for the items z' alive, and the sizes of what that was formed from."""

@@ -144,6 +144,10 @@ class Sage(Algorithm[State]):
         """Add the evidence of rounds that overlapped, and rule items out once all of it is there."""
         return state.plus(problem, goal, rounds)
 
+    def pooled(self, state: State) -> Pooled | None:
+        """The estimates on which it bets."""
+        return state.pool
+
     def answer(self, problem: Problem, goal: Goal, state: State) -> Answer | None:
         """The last item left, or a leader that no item left beats by more than epsilon; else see ``Claimed``."""
         if isinstance(state, Claimed):

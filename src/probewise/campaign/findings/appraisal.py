@@ -59,7 +59,9 @@ def appraised(ledger: Ledger, trail: Trail) -> Appraisal:
 
 
 def _pool(problem: Problem, trail: Trail) -> Pooled:
-    """The estimate of each finished round, with what was known of outcomes before it."""
+    """The estimate of each finished round, with what was known of outcomes before it; as the algorithm has it."""
+    if (known := trail.charter.algorithm.pooled(trail.state)) is not None:
+        return known
     if problem.outcome.learns:
         return learned(problem, [step.rounds for step in trail.steps])
     return Pooled(tuple(fit for step in trail.steps for fit in step.fits))

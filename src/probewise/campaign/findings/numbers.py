@@ -264,7 +264,8 @@ def _fates(
     last = np.full(problem.n_items, -1)  # the last round after which an item was still there
     for number, standing in enumerate(standings):
         last[standing.remaining] = number
-    gone = np.flatnonzero(last < len(standings) - 1)
+    if not (gone := np.flatnonzero(last < len(standings) - 1)).size:
+        return {}
     known = np.array([rounds.after[batch + 1] for batch in last[gone]])  # rounds finished when an item was ruled out
     seen = Counter(int(standing.leader) for standing in standings if standing.leader is not None)
     errors, behind = np.full(gone.size, -np.inf), np.full(gone.size, np.nan)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from html import escape
 from importlib import resources
 
+from probewise import numerals
+
 
 @dataclass(frozen=True)
 class Html:
@@ -83,7 +85,7 @@ def number(value: float, places: int | None = None) -> str:
     """A number with a true minus sign, to so many places or four digits; a dash for what is unknown."""
     if not math.isfinite(value):
         return "–"
-    text = f"{value:,.{places}f}" if places is not None else f"{value:,.4g}" if abs(value) < 1e4 else f"{value:,.0f}"
+    text = numerals.number(value, 4) if places is None else f"{value:,.{places}f}"
     text = text.lstrip("-") if not text.strip("-0.,") else text
     return text.replace("-", "−")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -135,6 +135,13 @@ class Pooled:
     def first(self) -> Pooled:
         """The first round alone."""
         return Pooled(self.fits[:1])
+
+    @cached_property
+    def plain(self) -> Pooled:
+        """The same without bets."""
+        if all(fit.bettor is None for fit in self.fits):
+            return self
+        return Pooled(tuple(replace(fit, bettor=None) for fit in self.fits))
 
     @cached_property
     def pure_error(self) -> SumOfSquares:

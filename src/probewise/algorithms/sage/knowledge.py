@@ -139,10 +139,12 @@ class Knowledge:
             return self.wealth
         made = np.full(m, -np.inf)
         for rival in range(m):
-            sums = self.pool.sums(*self._against(problem, rival))
-            bet = (sums.precision > 0) & (sums.total > 0)  # nothing is claimed of the others
+            rows, sizes = self._against(problem, rival)
+            plain = self.pool.plain.sums(rows, sizes)
+            bet = (plain.precision > 0) & (plain.total > 0)  # nothing is claimed of the others
+            sums = plain.at(bet) if self.pool.plain is self.pool else self.pool.sums(rows[bet], sizes[bet])
             unit = _WIDER * self.prior.unit(problem, rival, self.alive[bet])
-            made[bet] = np.logaddexp(made[bet], account(problem, sums.at(bet), unit, noise))
+            made[bet] = np.logaddexp(made[bet], account(problem, sums, unit, noise))
         return np.logaddexp(math.log1p(-share), math.log(share / (m - 1)) + made)
 
     def sums(self, problem: Problem, leader: int) -> Sums:

@@ -189,6 +189,10 @@ def test_what_cannot_be_confirmed_is_refused() -> None:
     fresh = pw.Campaign.create(Memory(), PLAIN, seed=0)
     with pytest.raises(pw.InvalidCampaign, match="there is no answer to confirm yet; ask without confirm"):
         fresh.ask(confirm=8)
+    begun = len(fresh.ask())
+    with pytest.raises(pw.InvalidCampaign, match="there is no answer to confirm yet; ask without confirm"):
+        fresh.ask(confirm=8)
+    assert len(fresh.ask()) == begun
     with pytest.raises(
         pw.InvalidCampaign, match=r"'uniform' covers only the rounds that it plans, so a round to confirm"
     ):

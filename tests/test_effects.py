@@ -65,7 +65,7 @@ def test_effects_are_differences_of_predictions_averaged_over_the_items(model: s
     assert any(c.averaged for c in found) == (model != "main")
 
 
-def test_intervals_hold_for_all_effects_at_once() -> None:
+def test_effects_share_delta_and_say_what_is_not_determined() -> None:
     own, goal = problem("main", sigma=0.5), pw.BestItem(0.1)
     rng, index = np.random.default_rng(1), np.repeat(np.arange(own.n_probes), 2)
     theta = rng.normal(size=own.dimension)

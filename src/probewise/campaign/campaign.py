@@ -172,7 +172,7 @@ class Campaign:
 
         def propose(ledger: Ledger) -> Proposal:
             trail = self._replayed(ledger)
-            if confirm is None or ledger.waiting is not None:
+            if confirm is None:
                 return asked(ledger, trail, day, most)
             return confirming(ledger, appraised(ledger, trail), confirm, day, most)
 

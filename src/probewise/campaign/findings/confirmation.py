@@ -58,10 +58,13 @@ class Confirmation:
     """All of it in words."""
 
 
-def confirming(ledger: Ledger, found: Appraisal, count: int, due: str | None, most: int) -> tuple[str, dict[str, Any]]:
+def confirming(
+    ledger: Ledger, found: Appraisal, count: int, due: str | None, most: int
+) -> tuple[str, dict[str, Any]] | None:
     """The record of a round of so many measurements that tests the hardest claim of the answer: docs/howto/confirm.md.
 
-    It compares the winner with its closest rival: each by itself if it is a probe, else by the certified design.
+    It compares the winner with its closest rival: each by itself if it is a probe, else by the certified design. None
+    if the rows of such a round are waited for.
     """
     charter, declared = ledger.charter, ledger.declared
     if not charter.algorithm.takes_any_rounds:
@@ -72,6 +75,8 @@ def confirming(ledger: Ledger, found: Appraisal, count: int, due: str | None, mo
         )
     if declared is None or not found.numbers.decided:
         raise InvalidCampaign("there is no answer to confirm yet; ask without confirm for the next round.")
+    if ledger.waiting is not None:  # a decision leaves no other round open
+        return None
     if isinstance(count, bool) or not isinstance(count, int) or count < 2:
         raise InvalidCampaign(f"confirm must be a whole number of at least 2, got {count!r:.40}.")
     front, behind = _ends(ledger, found, declared)

@@ -48,7 +48,11 @@ SLOW = (
     "forged_journals",
     "cut_journals",
     "errs_exactly",
-    "authors",
+    "authors_figures",
+    "authors_variant",
+    "authors_run",
+    "authors_oracle",
+    "authors_code",
     "errors_are_r",
     "while_others_write",
     "kill_while_writing",
@@ -70,7 +74,7 @@ SLOW = (
     "refuses_before_it_writes",
     "far_above_the_oracle",
     "dask_workers",
-    "read_back",
+    "files_are_read_back",
     "a_browser",
     "libreoffice",
     "without_room",
@@ -190,6 +194,11 @@ class Mutant:
     """The statement around it."""
     old: str
     new: str
+
+    @property
+    def change(self) -> tuple[str, ...]:
+        """What it is, whatever else its statement says."""
+        return self.place, self.kind, self.old, self.new
 
     @property
     def key(self) -> str:
@@ -562,10 +571,11 @@ def earlier(file: Path) -> tuple[Outcomes, dict[str, list[Found]]]:
         if outcome.startswith(("caught", "time-out")):
             caught.append((one, outcome))
             continue
-        same = [found for found in mutants(one.module) if found[0].key == one.key]
+        same = [found for found in mutants(one.module) if found[0].change == one.change]
         if not same:
             print(f"  gone from the sources, and left out: {one.key}")
-        rest.setdefault(one.module, []).extend(sorted(same, key=lambda found: abs(found[0].line - one.line))[:1])
+        near = sorted(same, key=lambda found: (found[0].key != one.key, abs(found[0].line - one.line)))
+        rest.setdefault(one.module, []).extend(near[:1])
     return caught, rest
 
 

@@ -169,8 +169,9 @@ def test_nothing_is_ruled_out_before_all_overlapping_rounds_are_there():
 def test_the_next_design_begins_with_the_probes_of_all_overlapping_rounds():
     problem, algorithm = pw.Problem(np.eye(3)), pw.Sage()
     rounds = [_exactly([3, 0, 0], [1.0, 0.0, 0.0]), _exactly([0, 2, 0], [0.0, 1.0, 0.0])]
-    state = algorithm.tell_overlapping(problem, GOAL, algorithm.init(problem, GOAL), rounds)
-    assert state.last.tolist() == [True, True, False]
+    for goal in (GOAL, pw.TopM(2)):
+        state = algorithm.tell_overlapping(problem, goal, algorithm.init(problem, goal), rounds)
+        assert state.last.tolist() == [True, True, False]
 
 
 def _exactly(counts, means):

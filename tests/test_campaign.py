@@ -654,6 +654,8 @@ def test_amended_rounds_of_an_algorithm_that_must_plan_them_are_not_proven(tmp_p
 def test_a_share_of_delta_for_amendments_is_checked(share) -> None:
     with pytest.raises(pw.InvalidCampaign, match=r"a share of delta, 0 or from 0\.001 to 0\.999, got"):
         create(amendments=share)
+    for most in (0, 0.001, 0.999):
+        assert create(amendments=most).ledger.charter.amendments == most
 
 
 def test_a_void_and_a_look_leave_nothing_behind() -> None:
@@ -984,3 +986,10 @@ def test_a_campaign_of_rage_in_batches_reports_its_survivors(tmp_path: Path) -> 
     assert again.status() == campaign.status()
     campaign.report(tmp_path / "rage.html")
     assert "A is the best item, with confidence 90 %" in (tmp_path / "rage.html").read_text("utf-8")
+
+
+def test_a_seed_that_is_not_given_is_drawn_from_all_of_64_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("secrets.randbits", lambda bits: 2**bits - 1)
+    campaign = create(seed=None)
+    assert campaign.ledger.charter.seed == 2**64 - 1
+    assert len(campaign.ask())

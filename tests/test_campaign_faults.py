@@ -220,7 +220,10 @@ FORGERIES: dict[str, tuple[Callable[[list[Any]], None], str]] = {
     ),
     "sigma twice": (put(1, "body", "problem", "sigma", value=[1.0]), "record 1 .*: a problem needs a law of its"),
     "goal twice": (put(1, "body", "goal", "delta", value=0.1), "record 1 .*: a goal needs a name and settings, got"),
-    "unknown goal": (put(1, "body", "goal", "name", value="worst"), "does not know the goal 'worst'"),
+    "unknown goal": (
+        put(1, "body", "goal", "name", value="worst"),
+        r"does not know the goal 'worst' .*\('worst'\); install",
+    ),
     "unknown law": (
         put(1, "body", "problem", "outcome", "name", value="dice"),
         "does not know the law of outcomes 'dice'",

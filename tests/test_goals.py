@@ -403,11 +403,11 @@ def test_an_item_without_features_is_known_beforehand() -> None:
     """Its value is 0 whatever the truth."""
     problem = pw.Problem(np.eye(2), [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]], sigma=0.2)
     for algorithm in (pw.Sage(), pw.XYStatic(), pw.Uniform()):
-        for limit, answer in ((0.5, (0,)), (-0.5, (0, 2)), (0.0, (0,))):
-            lab = pw.LinearEnvironment(problem, np.array([1.0, -1.0]), seed=0)
-            found = pw.identify(problem, pw.Above(limit), measure=lab.measure, algorithm=algorithm, seed=0).items
-            assert found is not None
-            assert sorted(found) == list(answer)
+        for limit, epsilon, answer in ((0.5, 0, (0,)), (-0.5, 0, (0, 2)), (0.0, 0, (0,)), (0.1, 0.2, (0,))):
+            lab, goal = pw.LinearEnvironment(problem, np.array([1.0, -1.0]), seed=0), pw.Above(limit, epsilon=epsilon)
+            found = pw.identify(problem, goal, measure=lab.measure, algorithm=algorithm, seed=0, budget=1000)
+            assert found.items is not None
+            assert (found.status, sorted(found.items)) == ("identified", list(answer))
 
 
 def test_a_control_is_neither_found_nor_ruled_out() -> None:

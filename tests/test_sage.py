@@ -308,3 +308,10 @@ def test_other_questions_take_rounds_as_they_come_where_nothing_is_forecast():
     result = pw.identify(problem, goal, measure=LinearEnvironment(problem, [3.0, 0.0, 0.0], seed=0).measure,
                          algorithm=pw.Sage(rounds=3), seed=0)  # fmt: skip
     assert result.items == (0,)
+
+
+def test_what_is_forgiven_as_rounding_is_measured_by_both_items_whatever_their_signs():
+    problem, goal, sage = pw.Problem(np.eye(2), [[1.0, -2.0], [-3.0, 4.0]]), pw.BestItem(), pw.Sage()
+    rows, sizes = sage.init(problem, goal)._against(problem, 0)
+    np.testing.assert_array_equal(rows, [[0.0, 0.0], [4.0, -6.0]])
+    np.testing.assert_array_equal(sizes, [[2.0, 4.0], [4.0, 6.0]])

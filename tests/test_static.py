@@ -244,3 +244,21 @@ def test_static_is_far_above_the_oracle() -> None:
     problem, theta = pw.instances.transductive(20)
     static = pw.simulate(problem, theta, XYStatic(), runs=5, seed=1).mean("measurements")
     assert static > 20 * pw.simulate(problem, theta, XYOracle(theta), runs=5, seed=1).mean("measurements")
+
+
+def test_growth_and_thresholds_are_those_of_the_papers() -> None:
+    """δ_j = δ/(2 j² K²) for all pairs, δ/(2 j² K) where the best item is known."""
+    known = Evidence(delta=0.07, check=3, rivals=4, items=9, measurements=130, dimension=2)
+    for algorithm, growth, union in (
+        (XYStatic(), 1.35, 81),
+        (GStatic(), 1.35, 81),
+        (XYOracle((1.0, 0.0)), 1.1, 9),
+    ):
+        assert algorithm.growth == growth
+        assert algorithm.authors_threshold.beta(known) == pytest.approx(math.log(2 * 9 * union / 0.07))
+
+
+def test_every_item_must_be_a_combination_of_probes_for_its_value_to_be_measured() -> None:
+    problem = pw.Problem(np.eye(3)[:2], [[1.0, 0.0, 0.0], [0.0, 1.0, 1.0], [0.0, 1.0, 0.0]], item_names=["A", "B", "C"])
+    with pytest.raises(pw.InvalidAlgorithm, match="no combination of probes gives item 'B'; use xy-static"):
+        GStatic().directions(problem, GOAL)

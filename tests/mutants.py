@@ -127,7 +127,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "algorithms/g_static": ("guarantees", "static"),
     "algorithms/xy_static": ("guarantees", "static"),
     "algorithms/xy_oracle": ("guarantees", "static"),
-    "algorithms/uniform": ("run", "contract"),
+    "algorithms/uniform": ("guarantees", "run", "contract"),
     "algorithms/lingape": ("guarantees", "lingape"),
     "algorithms/shares": ("lingape",),
     "campaign/campaign": ("campaign", "campaign_faults", "campaign_storage", "sheets"),

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ import pytest
 import probewise as pw
 from probewise.campaign import Memory, Record
 from probewise.campaign.journal import bodies
+from probewise.campaign.state.settings import fits
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
@@ -324,3 +325,10 @@ def test_shapes_take_what_they_say_and_nothing_else(name: str) -> None:
     assert not bodies.several(shape, count=2).fits([good[0]] * 3)
     assert bodies.table(shape).fits({"a": good[0]})
     assert not bodies.table(shape).fits({"a": good[0], "b": bad[0]})
+
+
+def test_a_setting_of_some_words_is_one_of_them() -> None:
+    words = Literal["paper", "code"]
+    assert [fits(value, words) for value in ("paper", "code", "tight", "", 1, None, ["code"])] == [True, True] + 5 * [
+        False
+    ]

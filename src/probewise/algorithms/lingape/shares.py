@@ -99,14 +99,14 @@ def _least(probes: Array, root: Array, y: Array) -> tuple[Array, Array]:
 
 
 def spanner(probes: Array) -> NDArray[np.int64]:
-    """(r,): rows of ``probes`` (n, r) of rank r whose combinations with coefficients in [-2, 2] give all others.
+    """(r,): rows of ``probes`` (n, r) of rank r, ascending; coefficients in [-2, 2] make all others of them.
 
     Awerbuch and Kleinberg 2004: each exchange more than doubles the volume; a pivoted QR gives a good start.
     """
-    chosen = np.sort(linalg.qr(probes.T, mode="r", pivoting=True)[1][: probes.shape[1]])
+    chosen = linalg.qr(probes.T, mode="r", pivoting=True)[1][: probes.shape[1]]
     while True:
         coefficients = np.abs(np.linalg.solve(probes[chosen].T, probes.T))
         row, column = np.unravel_index(int(np.argmax(coefficients)), coefficients.shape)
         if coefficients[row, column] <= 2.0:
-            return chosen.astype(np.int64)
+            return np.sort(chosen).astype(np.int64)
         chosen[row] = column

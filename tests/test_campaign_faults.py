@@ -329,6 +329,5 @@ def test_shapes_take_what_they_say_and_nothing_else(name: str) -> None:
 
 def test_a_setting_of_some_words_is_one_of_them() -> None:
     words = Literal["paper", "code"]
-    assert [fits(value, words) for value in ("paper", "code", "tight", "", 1, None, ["code"])] == [True, True] + 5 * [
-        False
-    ]
+    assert all(fits(value, words) for value in ("paper", "code"))
+    assert not any(fits(value, words) for value in ("tight", "", 1, None, ["code"]))

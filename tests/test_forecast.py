@@ -9,6 +9,7 @@ import pytest
 import probewise as pw
 from probewise.algorithms.base import Forecast
 from probewise.algorithms.sage.forecasting import DRAWS, even_race, race
+from probewise.campaign.findings.prospect import prospects
 from probewise.design import remembering
 from probewise.measurements import Measurements
 from probewise.simulation import LinearEnvironment
@@ -140,3 +141,13 @@ def test_a_gap_beforehand_takes_as_many_as_it_does():
 def test_bad_gaps(gap):
     with pytest.raises(pw.InvalidGoal, match="a gap must be positive and finite, got"):
         pw.Sage().forecast_for_gap(pw.Problem(np.eye(2)), GOAL, gap)
+
+
+def test_without_a_forecast_of_its_own_a_gap_takes_what_tells_two_items_apart():
+    """ρ = 4 for the difference of two probes that are measured equally often; a tie is among the gaps if it may be one."""
+    problem, rage = pw.Problem(np.eye(2), cost=[3.0, 3.0]), pw.Rage()
+    (found,) = prospects(problem, pw.BestItem(0.05, 0.5), rage, [1.5]).values()
+    assert found.measurements == pytest.approx(2.0 * math.log(20) * 4.0 / 2.0**2, rel=0.1)
+    assert found.cost == pytest.approx(3.0 * found.measurements)
+    assert 0.0 not in prospects(problem, pw.BestItem(0.05), rage)
+    assert list(prospects(problem, pw.BestItem(0.05, 0.5), rage))[-1] == 0.0

@@ -309,6 +309,10 @@ SHAPES: dict[str, tuple[list[Any], list[Any]]] = {
     "DAY": (["2026-12-31"], ["2026-13-01", "", None]),
     "TIME": (["2026-12-31T10:00:00.000+00:00"], ["now", None]),
     "JSON": ([{}], [[], None]),
+    "_POWERS": (
+        [[], [["heat", 1], ["time", 99]]],
+        [[["heat", 0]], [["heat", 100]], [["heat", 1.0]], [["heat", True]], [["heat"]], [[1, "heat"]], ["heat"], None],
+    ),
 }
 
 

@@ -144,7 +144,7 @@ def test_bad_gaps(gap):
 
 
 def test_without_a_forecast_of_its_own_a_gap_takes_what_tells_two_items_apart():
-    """ρ = 4 for the difference of two probes that are measured equally often; a tie is among the gaps if it may be one."""
+    """ρ = 4 for the difference of two probes that are measured equally often; a tie is a gap if it may be one."""
     problem, rage = pw.Problem(np.eye(2), cost=[3.0, 3.0]), pw.Rage()
     (found,) = prospects(problem, pw.BestItem(0.05, 0.5), rage, [1.5]).values()
     assert found.measurements == pytest.approx(2.0 * math.log(20) * 4.0 / 2.0**2, rel=0.1)

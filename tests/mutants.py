@@ -156,7 +156,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "campaign/chain": ("campaign_storage", "campaign", "verify_backup"),
     "campaign/storage": ("campaign_storage", "campaign_sqlite", "campaign_lines"),
     "campaign/tables": ("campaign_storage", "campaign_sqlite", "campaign_postgresql"),
-    "campaign/places": ("campaign_storage", "campaign_faults", "campaign_lines"),
+    "campaign/places": ("campaign_storage", "extensions", "campaign_lines"),
     "campaign/addresses": ("campaign_postgresql",),
     "campaign/lines": ("campaign_lines", "campaign_storage", "verify_backup"),
     "campaign/sides": ("campaign_sqlite", "campaign_storage", "verify_backup"),

@@ -92,10 +92,20 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     assert "secret" not in str(raised.value)
 
 
-@pytest.mark.parametrize("url", ["nothing://here", "postgresql://[::"])
-def test_a_url_that_is_none(url: str) -> None:
-    with pytest.raises(pw.InvalidCampaign, match=r"(is not the|begins no) URL of a database"):
-        pw.Campaign.open(url)
+@pytest.mark.parametrize("url", ["://lab:secret@server/db", "lab:secret://server/db", "lab/secret://server/db"])
+def test_a_url_that_begins_with_no_scheme_is_not_shown(url: str) -> None:
+    with pytest.raises(
+        pw.InvalidCampaign, match=r"^this is not the URL of a database; write it like postgresql://lab@"
+    ):
+        storage_at(url)
+
+
+def test_a_url_that_is_none() -> None:
+    with pytest.raises(pw.InvalidCampaign, match="'nothing:' begins no URL of a database"):
+        pw.Campaign.open("nothing://here")
+    pytest.importorskip("psycopg")
+    with pytest.raises(pw.InvalidCampaign, match=r"is not the URL of a database \(\w.+\w.*\)\.$"):  # with the reason
+        pw.Campaign.open("postgresql://[::")
 
 
 # A storage that breaks a promise: the contract must notice.

@@ -280,6 +280,9 @@ def test_a_schema_of_others_is_not_written_into(server: str) -> None:
     mine = f"{theirs}&options=-csearch_path%3Dlab#a"
     create(mine).note("beside them")
     assert len(pw.Campaign.open(mine).records) == 2
+    execute(theirs, "CREATE SCHEMA desk")
+    create(f"{theirs}&options=-csearch_path%3Ddesk,lab#b")  # where the tables are, though desk comes first
+    assert len(pw.Campaign.open(mine.replace("#a", "#b")).records) == 1
 
 
 FORGED = {

@@ -494,6 +494,8 @@ def ended(child: int, source: Path, limit: float) -> tuple[str, float] | None:
     code = os.waitstatus_to_exitcode(status)
     if code == 0:
         return "survived", used.ru_utime
+    if code == -signal.SIGXCPU:
+        return "time-out", used.ru_utime
     assert code != 71, f"the tests did not read the copy in {source}"
     lines = (source / "out.txt").read_text(errors="replace").splitlines()
     failed = next((line for line in lines[::-1] if line.startswith(("FAILED", "ERROR"))), f"exit {code}")

@@ -9,7 +9,7 @@ import pytest
 import probewise as pw
 from probewise.algorithms.base import Forecast
 from probewise.algorithms.sage.forecasting import DRAWS, even_race, race
-from probewise.campaign.findings.prospect import prospects
+from probewise.campaign.findings.prospect import prospects, remarks
 from probewise.design import remembering
 from probewise.measurements import Measurements
 from probewise.simulation import LinearEnvironment
@@ -151,3 +151,9 @@ def test_without_a_forecast_of_its_own_a_gap_takes_what_tells_two_items_apart():
     assert found.cost == pytest.approx(3.0 * found.measurements)
     assert 0.0 not in prospects(problem, pw.BestItem(0.05), rage)
     assert list(prospects(problem, pw.BestItem(0.05, 0.5), rage))[-1] == 0.0
+
+
+def test_a_constant_feature_may_be_negative():
+    probes = np.array([[-1.0, 0.0], [-1.0, 1.0], [-1.0, 2.0]])
+    assert list(remarks(pw.Problem(probes))) == []
+    assert any("No feature, and no combination" in text for text in remarks(pw.Problem([[1, 0], [0, 1], [1, 1]])))

@@ -349,3 +349,23 @@ def test_progress_and_journals_of_several_algorithms(tmp_path: Path, both: Runs)
     again = together(journal=tmp_path / "runs", progress=lambda done, total: heard.append((done, total)))
     assert heard == []
     assert kept.digest == again.digest == both.digest
+
+
+@pytest.mark.parametrize(
+    ("noise", "variance"), [*dict.fromkeys(("gaussian", "rademacher", "uniform"), 0.25).items(), ("bernoulli", 0.21)]
+)
+def test_outcomes_and_rounds_of_every_noise_have_its_mean_and_variance(noise: Any, variance: float) -> None:
+    problem, rng = pw.Problem(np.eye(2), sigma=0.5), np.random.default_rng(0)
+    lab = pw.LinearEnvironment(problem, np.array([0.3, 0.7]), noise, seed=0)
+    single = lab.measure(np.zeros(20_000, dtype=np.int64))
+    assert single.mean() == pytest.approx(0.3, abs=0.02)
+    assert single.var() == pytest.approx(variance, rel=0.05)
+    rounds = [lab.draw(np.array([8, 0]), rng) for _ in range(4_000)]
+    assert np.mean([round.scatter[0] / 7 for round in rounds]) == pytest.approx(variance, rel=0.05)
+    assert np.var([round.mean[0] for round in rounds]) == pytest.approx(variance / 8, rel=0.15)
+    assert lab.draw(np.array([1, 0]), rng).scatter[0] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_noise_that_is_none_is_refused() -> None:
+    with pytest.raises(pw.InvalidProblem, match=r"noise must be one of gaussian, .* got 'loud'"):
+        pw.LinearEnvironment(pw.Problem(np.eye(2)), np.zeros(2), "loud")  # type: ignore[arg-type]

@@ -113,7 +113,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "algorithms/batched": ("batches", "forecast"),
     "algorithms/planning": ("stock", "guarantees", "rage", "collinear", "sage"),
     "algorithms/knowledge": ("guarantees", "unknown_sigma", "batches", "attained", "sage"),
-    "algorithms/claims": ("goals", "attained"),
+    "algorithms/claims": ("batches", "goals", "attained"),
     "algorithms/peaks": ("attained", "guarantees", "sage"),
     "algorithms/prior": ("guarantees", "attained", "sage"),
     "algorithms/forecasting": ("forecast", "goals"),

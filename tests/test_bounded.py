@@ -209,6 +209,11 @@ def test_a_range_is_checked_and_so_are_outcomes() -> None:
         pw.identify(problem, measure=lambda indices: np.full(indices.size, 2.0))
 
 
+def test_a_range_is_two_floats_whatever_it_was_given_as() -> None:
+    law = pw.Bounded(0, 5)
+    assert (type(law.low), type(law.high)) == (float, float)
+
+
 def test_bounded_passes_the_contract_of_laws() -> None:
     from probewise.testing import check_outcome
 

@@ -993,3 +993,13 @@ def test_a_seed_that_is_not_given_is_drawn_from_all_of_64_bits(monkeypatch: pyte
     campaign = create(seed=None)
     assert campaign.ledger.charter.seed == 2**64 - 1
     assert len(campaign.ask())
+
+
+def test_a_word_among_numbers_with_a_decimal_comma_is_refused_and_no_empty_cell(tmp_path: Path) -> None:
+    campaign = create()
+    rows = campaign.ask()
+    one, two = rows["measurement"][:2]
+    (tmp_path / "told.csv").write_text(f"measurement;outcome\n{one};0,5\n{two};lost\n")
+    with pytest.raises(pw.InvalidRows, match="column 'outcome': got 'lost', expected a number"):
+        campaign.tell(tmp_path / "told.csv")
+    assert campaign.records[-1].kind == "asked"

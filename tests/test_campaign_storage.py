@@ -92,7 +92,7 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     assert "secret" not in str(raised.value)
 
 
-@pytest.mark.parametrize("url", ["://lab:secret@server/db", "lab:secret://server/db", "lab/secret://server/db"])
+@pytest.mark.parametrize("url", ["://lab:secret@host/db", "lab:secret://host/db", "lab/secret://host/db"])
 def test_a_url_that_begins_with_no_scheme_is_not_shown(url: str) -> None:
     with pytest.raises(
         pw.InvalidCampaign, match=r"^this is not the URL of a database; write it like postgresql://lab@"

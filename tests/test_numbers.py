@@ -134,6 +134,19 @@ def run(epsilon: float, *, seed: int = 5) -> Numbers:
     return numbers(PROBLEM, goal, rounds, standings, answer=answer, labels=labels)
 
 
+def test_who_is_left_and_who_ties_is_said_to_the_number() -> None:
+    rounds = [measured(np.random.default_rng(0), [400, 400, 400])]
+    alone = numbers(PROBLEM, pw.BestItem(), rounds, [standing(0)], answer=(0,))
+    assert alone.items[0].why == "the only one left"
+    three = numbers(PROBLEM, pw.BestItem(epsilon=9.0), rounds, [standing(0, 1, 2, 3)], answer=(0,))
+    assert three.items[0].why == "nothing left can be more than 9 better"
+    assert three.sentence.count("tied within epsilon: B, C, D") == 1
+    assert "more" not in three.sentence
+    wider = pw.Problem(PROBES, [*ITEMS, [0.1, 0.1]], item_names=[*"ABCDE"])
+    four = numbers(wider, pw.BestItem(epsilon=9.0), rounds, [standing(0, 1, 2, 3, 4)], answer=(0,))
+    assert "tied within epsilon: B, C, D and 1 more" in four.sentence
+
+
 def test_no_interval_excludes_what_is_called_possible() -> None:
     """An algorithm may be slower than the intervals: who is not ruled out may still be the best, in both."""
     rounds = [measured(np.random.default_rng(0), [4000, 4000, 4000])]

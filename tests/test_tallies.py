@@ -100,13 +100,23 @@ def test_a_tally_is_new_or_told_before_as_a_whole() -> None:
     rows = [at + 1 for at in np.flatnonzero(campaign.ledger.sheets[0].probes == campaign.ledger.sheets[0].probes[0])]
     campaign.void(f"r1-{rows[3]}", reason="no visitor")
     campaign.correct(f"r1-{rows[3]}", 0.0, reason="there was one")
-    with pytest.raises(pw.InvalidRows, match="got 19, but 3 are to be told from row 'r1-1' on; ask again"):
+    with pytest.raises(pw.InvalidRows, match="got 19, but 3 are still to be told from row 'r1-1' on; ask again"):
         campaign.tell([{"measurement": own, "n": campaign.ask()["n"][0], "successes": 0}])
     assert len(campaign.tell([{"measurement": own, "n": 3, "successes": 0}]).recorded) == 3
-    with pytest.raises(pw.InvalidRows, match="got 6, but 4 have been told from row 'r1-1' on"):
+    with pytest.raises(pw.InvalidRows, match="got 6, but 4 are told already from row 'r1-1' on"):
         campaign.tell([{"measurement": own, "n": 6, "successes": 0}])
     rest = campaign.ask()
     assert (f"r1-{rows[4]}", 16) in zip(rest["measurement"], rest["n"], strict=True)
+
+
+def test_how_much_of_a_tally_is_to_be_told_is_counted_from_its_row() -> None:
+    campaign = long()
+    rows, sheet = campaign.ask(), campaign.ledger.sheets[0]
+    second = f"r1-{np.flatnonzero(sheet.probes == sheet.probes[0])[1] + 1}"
+    campaign.void(second, reason="no visitor")
+    campaign.correct(second, 0.0, reason="there was one")
+    with pytest.raises(pw.InvalidRows, match="got 5, but 1 is still to be told from row 'r1-1' on"):
+        campaign.tell([{"measurement": rows["measurement"][0], "n": 5, "successes": 0}])
 
 
 def test_rows_beyond_the_plan_are_not_the_failures() -> None:

@@ -40,7 +40,7 @@ def spread(line: Line, place: Place, ledger: Ledger) -> Iterator[Line]:
     new = [bool(sheet.states[at] == OPEN) for at in rows[:n]]
     if any(new) and not all(new):
         most = new.index(not new[0])
-        said = "are to be told" if new[0] else "have been told"
+        said = ("is" if most == 1 else "are") + (" still to be told" if new[0] else " told already")
         raise line.fault(COUNT, f"but {most:,} {said} from row '{row_id(*place)}' on; ask again, and tell the rest so")
     values = outcomes_of(n, successes, ledger.charter, f"row {row_id(*place)}")
     for at, (outcome, found) in enumerate(zip(values, rows[:n], strict=True)):

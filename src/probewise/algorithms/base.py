@@ -77,7 +77,8 @@ class Algorithm(abc.ABC, Generic[S]):
     """Whether its guarantee holds for rounds that somebody else planned, overlapping ones too."""
     forecasts: ClassVar[bool] = False
     """Whether it can say what is left to do; the two forecasts below are refused unless it can."""
-
+    plans_rounds: ClassVar[bool] = False
+    """Whether its setting ``rounds`` says how many rounds should do."""
     before: ClassVar[Mapping[str, Any]] = {}
     """Settings that journals lack which were begun before there were such settings, and what stood for them then."""
     attains: ClassVar[bool] = False

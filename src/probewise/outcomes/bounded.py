@@ -19,7 +19,8 @@ _LEVELS = (0.02, 0.15, 0.5, 0.85, 0.98)
 """Of the range: where outcomes may be, as long as nothing is known of them."""
 _STAKES = 10.0 ** -np.arange(0.0, 5.05, 0.15)
 """(L,): the λ that are bet on, in units of the range: differences from all of it to a hundred thousandth."""
-_SHARES = np.log(np.tile((shares := 1.0 / (7.0 + np.arange(_STAKES.size))) / shares.sum() / len(_LEVELS), len(_LEVELS)))
+_FALLING = 1.0 / (7.0 + np.arange(_STAKES.size))
+_SHARES = np.log(np.tile(_FALLING / _FALLING.sum() / len(_LEVELS), len(_LEVELS)))
 """(5 L,): log of the share of an account that begins on each level and stake."""
 _MOST = 0.7
 """Of the largest stake that cannot ruin an account in a round, as much may be used."""

@@ -128,14 +128,14 @@ def few_rounds(sizes: list[int], done: NDArray[np.int64], measured: int, left: i
     begin = measured + sum(first)
     needed = measured + sum(sizes[: int(np.quantile(done, _HIGH, method="nearest"))])
     growth = max((_COARSE * needed / begin) ** (1.0 / max(left - len(first), 1)), 1.0)
-    least = sizes[-1 if len(sizes) == 1 else 1] if not measured else sizes[0]
-    more = rounds_to_come(begin, lambda n: min(max(math.ceil((growth - 1.0) * n), least), _MOST))
+    more = rounds_to_come(begin, lambda n: min(max(math.ceil((growth - 1.0) * n), sizes[len(first)]), _MOST))
     return (first + more)[: len(sizes)]
 
 
 _COARSE = 1.15
 """Measurements that few large rounds take, in units of many small ones: the last one ends where it ends."""
 _MOST = 10**15
+"""Measurements of a round at most, in a forecast that nobody will live to see: whole numbers stay whole."""
 
 
 def expected(done: NDArray[np.int64], sizes: list[int], price: float, batches: Callable[[int], int]) -> Forecast:

@@ -67,6 +67,7 @@ class Sage(Algorithm[State]):
     minds_stock: ClassVar[bool] = True
     takes_any_rounds: ClassVar[bool] = True
     forecasts: ClassVar[bool] = True
+    plans_rounds: ClassVar[bool] = True
     attains: ClassVar[bool] = True
     before: ClassVar[Mapping[str, Any]] = {"opening": 0.0}
 
@@ -130,7 +131,7 @@ class Sage(Algorithm[State]):
         room, replicates = np.maximum(problem.stock - state.data.count, 0), problem.outcome.replicates
         directions = self._directions(problem, goal, state)
         outlook = None if self.rounds is None else self._outlook(problem, goal, state)
-        size = self._size(state.data.n, state.prior) if outlook is None else outlook.sizes[0]
+        size = self._size(state.data.n, state.prior) if outlook is None else self.limits.size(outlook.sizes[0])
         counts = allocated(problem, directions, size, room, tol=self.tol, replicates=replicates, start=state.last)
         counts = self.limits.filled(counts, room)
         check_stock(problem, state.compared(problem, goal), counts, room)

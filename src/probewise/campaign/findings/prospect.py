@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -46,9 +46,8 @@ def by_rounds(
     problem: Problem, goal: Goal, algorithm: Algorithm[Any], expected: Mapping[float, Forecast]
 ) -> tuple[float, dict[int, Forecast]] | None:
     """What fewer rounds take, for the second of the gaps, if the algorithm can be told how many there shall be."""
-    settings = {own.name for own in fields(algorithm)}  # type: ignore[arg-type]
     gaps = [gap for gap in expected if gap > 0]
-    if "rounds" not in settings or not algorithm.forecasts or not gaps or algorithm.limits.split:
+    if not (algorithm.plans_rounds and algorithm.forecasts and gaps) or algorithm.limits.split:
         return None  # batches take as many rounds as the laboratory's limits make of them
     gap = gaps[min(1, len(gaps) - 1)]
     few = {rounds: replace(algorithm, rounds=rounds) for rounds in _ROUNDS}  # type: ignore[type-var]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import probewise as pw
-from probewise.algorithms.batches import Limits
+from probewise.algorithms.batches import Limits, spread
 from probewise.confidence import LogLog
 from probewise.measurements import Measurements
 from probewise.simulation import LinearEnvironment
@@ -20,10 +20,10 @@ whole = st.one_of(st.none(), st.integers(1, 40))
 @given(st.lists(st.integers(0, 30), min_size=1, max_size=8).filter(any), whole, whole)
 def test_batches_make_up_the_plan(plan, most, replicates):
     limits, counts = Limits(most, None, replicates), np.array(plan)
-    told = np.zeros_like(counts)
+    told, probes = np.zeros_like(counts), np.random.default_rng(0).normal(size=(counts.size, 3))
     sizes = []
     while told.sum() < counts.sum():
-        batch = limits.batch(counts, told)
+        batch = limits.batch(counts, told, probes)
         assert batch.sum() > 0
         assert batch.sum() <= (most or 10**9)
         assert batch.max() <= (replicates or 10**9)
@@ -43,8 +43,52 @@ def test_every_batch_is_like_the_plan():
     plan = np.array([600, 300, 90, 9, 1])
     told = np.zeros_like(plan)
     while told.sum() < plan.sum():
-        told = told + Limits(most=10).batch(plan, told)
+        told = told + Limits(most=10).batch(plan, told, np.eye(5))
         assert np.abs(told - plan * told.sum() / plan.sum()).max() <= 2.0
+
+
+def two_factors(one: int, other: int) -> np.ndarray:
+    """(one·other, 1 + one + other): indicators of all pairs of levels, sorted by the first factor."""
+    first, second = np.divmod(np.arange(one * other), other)
+    return np.hstack([np.ones((one * other, 1)), np.eye(one)[first], np.eye(other)[second]])
+
+
+@pytest.mark.parametrize("copies", [1, 2, 3])
+def test_batches_determine_as_much_as_they_can(copies):
+    """Rows that are sorted by a factor: the first batches in that order would hold half of its levels only."""
+    probes, plan = two_factors(6, 4), np.full(24, copies)
+    told = np.zeros_like(plan)
+    ranks = []
+    while told.sum() < plan.sum():
+        batch = Limits(most=3).batch(plan, told, probes)
+        told = told + batch
+        ranks.append(np.linalg.matrix_rank(probes[told > 0]))
+    assert ranks[:4] == [3, 6, 9, 9]
+    np.testing.assert_array_equal(told, plan)
+
+
+def test_parts_of_a_plan_begin_anew_once_they_determine_all():
+    probes, plan = two_factors(6, 4), np.ones(24, dtype=np.int64)
+    order, rank = spread(probes, plan)
+    assert rank == 9
+    assert sorted(order) == list(range(24))
+    for begin in (0, 9):
+        part = probes[(begin <= order) & (order < begin + 9)]
+        assert np.linalg.matrix_rank(part) == 9
+    unit = np.linspace(0.1, 7.0, probes.shape[1])
+    np.testing.assert_array_equal(spread(probes * unit, plan)[0], order)  # whatever the units
+
+
+def test_the_order_of_a_plan_takes_rows_of_zeros_and_no_rows():
+    order, rank = spread(np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 0.0], [2.0, 0.0]]), np.array([1, 1, 0, 1]))
+    assert (order.tolist(), rank) == ([2, 1, 4, 0], 1)
+    assert spread(np.eye(3), np.zeros(3, dtype=np.int64))[1] == 0
+
+
+def test_a_budget_cuts_a_round_to_what_determines_most():
+    probes, plan = two_factors(6, 4), np.ones(24, dtype=np.int64)
+    assert np.linalg.matrix_rank(probes[Limits().cut(plan, 9, probes) > 0]) == 9
+    assert np.linalg.matrix_rank(probes[Limits().cut(plan, 9) > 0]) < 9
 
 
 @given(st.integers(1, 500), st.integers(1, 60), st.integers(0, 60))

@@ -74,6 +74,18 @@ def test_the_first_design_is_solved_once_for_all_time(case: str, monkeypatch: py
 
 
 @pytest.mark.parametrize("case", CASES)
+def test_the_first_round_is_asked_for_without_solving_again(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, goal, algorithm = CASES[case]
+    wanted = pw.Campaign.create(Memory(), problem, goal, algorithm, seed=0)
+    store = Memory()
+    pw.Campaign.create(store, problem, goal, algorithm, seed=0)
+    monkeypatch.setattr(planning, "optimal_design", None)
+    rows = pw.Campaign.open(store).ask()
+    monkeypatch.undo()
+    assert list(rows["probe"]) == list(wanted.ask()["probe"])
+
+
+@pytest.mark.parametrize("case", CASES)
 def test_a_journal_without_it_means_the_same(case: str) -> None:
     campaign = measured(Memory(), case, amendments=0.5)
     campaign.correct("r1-1", 0.2, reason="typing error")  # another part of δ, and the same memo

@@ -74,11 +74,15 @@ def test_what_the_measurements_do_not_determine_is_not_compared() -> None:
     problem = pw.Problem.from_tables(probes, Table("items", ("ligand", "heat"), (["C", "A", "B"], np.full(3, 80.0))))
     batch = Measurements.from_outcomes(4, [0, 1, 2], [-3.0, -15.0, -6.0])  # without C, which θ of least norm puts first
     now = numbers(problem, pw.BestItem(), [batch], [standing(0, 1, 2, leader=None)])
-    assert now.leader == 1
-    assert [problem.item_names[i] for i in now.order] == ["A, 80", "B, 80", "C, 80"]
-    assert [item.behind for item in now.items] == [pytest.approx(math.nan, nan_ok=True), 0.0, pytest.approx(3.0)]
-    assert now.items[0].why == "cannot be compared yet"
-    assert now.sentence.endswith("0 of 3 items are ruled out, and 1 cannot be compared with it yet.")
+    assert (now.leader, now.guess, now.rival) == (None, (), None)
+    assert [item.estimate for item in now.items] == [pytest.approx(v, nan_ok=True) for v in (math.nan, -15.0, -18.0)]
+    assert {item.why for item in now.items} == {"cannot be compared yet"}
+    assert now.sentence == "No item leads yet: 3 measurements cannot tell how far the items are apart."
+    left = numbers(problem, pw.BestItem(), [batch], [standing(1, 2, leader=None)])  # C needs no comparison
+    assert left.leader == 1
+    assert left.items[2].behind == pytest.approx(3.0)
+    above = numbers(problem, pw.Above(0.0), [batch], [standing(0, 1, 2, leader=1)])
+    assert above.leader == 1, "a limit asks for no comparison"
 
 
 def test_estimates_are_pooled_over_rounds_and_exact_without_noise() -> None:

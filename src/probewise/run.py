@@ -116,8 +116,8 @@ def loop(
         if plan is None and data.n < FOREVER:
             plan, came = algorithm.ask(problem, goal, state, stream(rounds)), Measurements.empty(problem.n_probes)
             if budget is not None and algorithm.takes_any_rounds:  # before its outcomes: a round like any other
-                plan = algorithm.limits.cut(plan, budget - data.n)
-        counts = None if plan is None else algorithm.limits.batch(plan, came.count)
+                plan = algorithm.limits.cut(plan, budget - data.n, problem.scaled_probes)
+        counts = None if plan is None else algorithm.limits.batch(plan, came.count, problem.scaled_probes)
         if plan is None or counts is None or _spent(budget, data.n, counts):
             status = "budget exhausted"
             break

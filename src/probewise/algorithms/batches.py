@@ -6,8 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from probewise.coordinates import Array, Counts
+from probewise.coordinates import Array, Counts, coordinates
 from probewise.errors import InvalidAlgorithm
+
+_ORDERED = 1_000
+"""Probes of a plan whose order is looked at; those that would come later are in the order of their numbers."""
+_NOTHING = 1e-9
+"""Part of its length, squared, below which a row adds nothing to the rows before it."""
 
 
 @dataclass(frozen=True)
@@ -56,18 +61,19 @@ class Limits:
         left = np.where(plan > 0, np.minimum(np.minimum(room, ceiling) - plan, short), 0).astype(np.int64)
         return plan + _first(short, left, plan, plan)
 
-    def cut(self, plan: Counts, n: int) -> Counts:
+    def cut(self, plan: Counts, n: int, probes: Array | None = None) -> Counts:
         """(n,): a plan like this of at most ``n`` measurements that batches can make up; zeros if there is none."""
         if int(plan.sum()) <= n:
             return plan
         size = self.size(n)
-        return _first(size if size <= n else 0, plan, plan, np.zeros_like(plan))
+        return _first(size if size <= n else 0, plan, plan, np.zeros_like(plan), probes)
 
-    def batch(self, plan: Counts, told: Counts) -> Counts:
+    def batch(self, plan: Counts, told: Counts, probes: Array | None = None) -> Counts:
         """(n,): the next measurements of a plan of which ``told`` have come: what makes equal batches of the rest.
 
         Measurement k = 0, 1, … of a probe planned n_i times has its place (k + ½)/n_i in the plan; those not yet told
-        come in that order, so that every part of the plan is like the whole.
+        come in that order, so that every part of the plan is like the whole. With ``probes`` (n, d), in units of their
+        noise, as few as determine all that the plan does come first, and equal places go by ``spread``.
         """
         rest: Counts = np.maximum(plan - told, 0)
         parts = self._parts(rest)
@@ -76,7 +82,8 @@ class Limits:
         n = -(-int(rest.sum()) // parts)
         replicates = n if self.replicates is None else min(n, self.replicates)
         forced = np.maximum(rest - (parts - 1) * replicates, 0)  # or the batches to come could not hold them
-        return forced + _first(n - int(forced.sum()), np.minimum(rest, replicates) - forced, plan, plan - rest + forced)
+        begun, free = plan - rest + forced, np.minimum(rest, replicates) - forced
+        return forced + _first(n - int(forced.sum()), free, plan, begun, probes)
 
     def _parts(self, counts: Counts) -> int:
         """Batches that counts take."""
@@ -84,10 +91,41 @@ class Limits:
         return max(self.batches(int(counts.sum())), -(-int(most) // (self.replicates or 1)), 1)
 
 
-def _first(n: int, candidates: Counts, plan: Counts, begun: Counts) -> Counts:
+def _first(n: int, candidates: Counts, plan: Counts, begun: Counts, probes: Array | None = None) -> Counts:
     """(n_probes,): the first ``n`` of ``candidates`` in the order of their places; ``begun`` are gone before."""
     probe = np.repeat(np.arange(plan.size), candidates)
-    nth = np.arange(probe.size) - np.repeat(np.cumsum(candidates) - candidates, candidates)
-    place = (begun[probe] + nth + 0.5) / plan[probe]
-    chosen = probe[np.argsort(place, kind="stable")[: max(n, 0)]]
+    nth = begun[probe] + np.arange(probe.size) - np.repeat(np.cumsum(candidates) - candidates, candidates)
+    place = (nth + 0.5) / plan[probe]
+    order, rank = (np.arange(plan.size), 0) if probes is None else spread(probes, plan)
+    place = np.where((nth == 0) & (order[probe] < rank), 0.0, place)
+    chosen = probe[np.lexsort((order[probe], place))[: max(n, 0)]]
     return np.bincount(chosen, minlength=plan.size).astype(np.int64)
+
+
+def spread(probes: Array, plan: Counts) -> tuple[Counts, int]:
+    """(n,): the place of each probe of a plan in an order in which every few of them are like the whole; and the rank.
+
+    Of probes (n, d), each next one has the largest part, in units of the whole plan, outside the span of those before
+    it; once they span what the plan does, which is so after as many as its rank, the rest begin anew.
+    """
+    order, (used,) = np.full(plan.size, plan.size, dtype=np.int64), np.nonzero(plan)
+    if not used.size:
+        return order, 0
+    space = coordinates(probes[used] * np.sqrt(plan[used])[:, None])
+    rows, left = space.probes, np.arange(used.size)
+    size, part, at, anew = np.einsum("ij,ij->i", rows, rows), rows, 0, True
+    while left.size and at < _ORDERED:
+        lengths = np.einsum("ij,ij->i", part, part)
+        pick = int(np.argmax(lengths))
+        if lengths[pick] <= _NOTHING * size[left[pick]]:
+            if anew:  # the rest are rows of zeros
+                break
+            part, anew = rows[left], True
+            continue
+        anew = False
+        unit = part[pick] / np.sqrt(lengths[pick])
+        order[used[left[pick]]], at = at, at + 1
+        part = np.delete(part - np.outer(part @ unit, unit), pick, axis=0)
+        left = np.delete(left, pick)
+    order[used[left]] = at + np.arange(left.size)
+    return order, space.rank

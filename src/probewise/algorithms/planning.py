@@ -108,16 +108,19 @@ def allocated(
     tol: float,
     replicates: int = 1,
     start: NDArray[np.bool_] | None = None,
+    solved: Array | None = None,
 ) -> Counts:
     """(n_probes,): ``n`` measurements by the design of least cost, none of a probe beyond its ``room`` (n_probes,).
 
     What a probe has no room for goes to the others, by the best design among them; fewer than ``n``, or none at all,
-    where these cannot determine the directions. Where there is room, ``replicates`` at a time. ``start``: see ``plan``.
+    where these cannot determine the directions. Where there is room, ``replicates`` at a time. ``start``: see ``plan``;
+    ``solved`` (n_probes,) is that design among all probes, if it is known.
     """
     counts, room = np.zeros(problem.n_probes, dtype=np.int64), np.maximum(room, 0)
     while (left := n - int(counts.sum())) > 0 and (free := counts < room).any():
         try:
-            weights = plan(problem, directions, tol=tol, among=free, start=start).weights
+            known = solved if free.all() else None
+            weights = plan(problem, directions, tol=tol, among=free, start=start).weights if known is None else known
         except NotIdentifiable:
             break
         more = replicates * _rounded(problem, weights, -(-left // replicates))

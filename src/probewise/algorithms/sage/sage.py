@@ -132,7 +132,10 @@ class Sage(Algorithm[State]):
         directions = self._directions(problem, goal, state)
         outlook = None if self.rounds is None else self._outlook(problem, goal, state)
         size = self._size(state.data.n, state.prior) if outlook is None else self.limits.size(outlook.sizes[0])
-        counts = allocated(problem, directions, size, room, tol=self.tol, replicates=replicates, start=state.last)
+        first = None if state.data.n else state.prior.weights
+        counts = allocated(
+            problem, directions, size, room, tol=self.tol, replicates=replicates, start=state.last, solved=first
+        )
         counts = self.limits.filled(counts, room)
         check_stock(problem, state.compared(problem, goal), counts, room)
         return counts

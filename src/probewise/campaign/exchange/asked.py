@@ -23,6 +23,6 @@ def asked(ledger: Ledger, trail: Trail, due: str | None, most: int) -> tuple[str
         whole = charter.algorithm.ask(problem, goal, trail.state, charter.stream(number))
         if limits.split:
             body["whole"] = {"probes": np.flatnonzero(whole).tolist(), "counts": whole[whole > 0].tolist()}
-    counts = limits.batch(came + ledger.wanted(whole, came), came)
+    counts = limits.batch(came + ledger.wanted(whole, came), came, ledger.problem.scaled_probes)
     check_size(counts, most, charter)
     return "asked", body | Plan.of(counts, charter.seed, number).to_json()

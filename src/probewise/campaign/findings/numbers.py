@@ -122,6 +122,8 @@ def numbers(
     level = level.or_else(estimate)
     guess = answer if answer is not None else standings[-1].guess if standings else ()
     leader = guess[0] if guess else _leader(upward, standings, data.theta, np.isfinite(estimate))
+    if answer is None and leader is not None and not _comparable(upward, goal, data, leader, standings):
+        leader, guess = None, ()
     if answer is None and not guess and leader is not None:
         guess = (leader,)
     if leader is None:
@@ -129,9 +131,9 @@ def numbers(
     else:
         gaps = _gaps(upward, delta, pool, leader).times(noise).or_else(_distances(upward, data, leader))
     labels = range(1, len(batches) + 1) if labels is None else labels
-    words = Words(goal, quantity)
+    words, measured = Words(goal, quantity), sum(batch.n for batch in batches)
     fates = _fates(upward, words, rounds, standings, labels, leader, problem.outcome.guess(pool.pure_error))
-    places = Places(problem, words, leader, guess, answer is not None, fates)
+    places = Places(problem, words, leader, guess, answer is not None, fates, measured)
     items = []
     for i, name in enumerate(problem.item_names):
         state, when, by, why = places.of(i, float(gaps.value[i]), float(gaps.width[i]))
@@ -144,7 +146,7 @@ def numbers(
     risk = goal.delta if risk is None else risk
     reason = "" if leader is None else words.reason(items, items[leader].name, rival, len(guess))
     exact = (not standings or standings[-1].exact) and not any(item.state == "tied" for item in items)
-    found = words.sentence(items, leader, guess, rival, None if answer is None else risk, exact)
+    found = words.sentence(items, leader, guess, rival, None if answer is None else risk, exact, measured=measured)
     decided = answer is not None
     return Numbers(tuple(items), tuple(order), leader, guess, rival, decided, exact, reason, found, data)
 
@@ -240,6 +242,12 @@ def _leader(problem: Problem, standings: Sequence[Standing], theta: Array, known
     left = standings[-1].remaining if standings[-1].remaining.size else np.arange(problem.n_items)
     left = left[known[left]] if known[left].any() else left
     return int(left[int(np.argmax(problem.items[left] @ theta))])
+
+
+def _comparable(problem: Problem, goal: Goal, data: Estimate, leader: int, standings: Sequence[Standing]) -> bool:
+    """Whether the data can compare a leader with all that are left, or the question is not who is ahead."""
+    left = standings[-1].remaining if standings else np.arange(problem.n_items)
+    return not goal.ranks or not np.isnan(_distances(problem, data, leader)[left]).any()
 
 
 def _distances(problem: Problem, data: Estimate, leader: int) -> Array:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from probewise.goals import Answer, Goal
-from probewise.numerals import listed, three_digits, with_width
+from probewise.numerals import listed, plural, three_digits, with_width
 from probewise.problem import Problem
 from probewise.quantity import OUTCOME, Quantity
 
@@ -82,10 +82,14 @@ class Words:
         rival: int | None,
         risk: float | None,
         exact: bool,
+        *,
+        measured: int = 0,
     ) -> str:
-        """Who leads or, with a bound on the risk, is found, how surely, and why."""
+        """Who leads or, with a bound on the risk, is found, how surely, and why; after so many measurements."""
         if len(items) == 1 and guess:
             return f"{items[0].name} is the only item."
+        if leader is None and measured:
+            return f"No item leads yet: {plural(measured, 'measurement')} cannot tell how far the items are apart."
         if leader is None:
             return f"Nothing has been measured yet; {len(items):,} items are to be compared."
         names, reason = [items[i].name for i in guess], self.reason(items, None, rival, len(guess))
@@ -142,6 +146,8 @@ class Places:
     decided: bool
     fates: dict[int, tuple[int, str, str]]
     """Item that is ruled out: in which round, by whom, and why."""
+    measured: int = 0
+    """Measurements so far."""
 
     def of(self, i: int, value: float, width: float) -> tuple[str, int | None, str | None, str]:
         """State, round, by whom and why of item i, which is behind the leader by a value that is known to a width."""
@@ -154,7 +160,7 @@ class Places:
             when, by, why = self.fates[i]
             return ("eliminated", when, by, why) if goal.ranks else ("eliminated", when, None, why.partition(":")[0])
         if self.leader is None:
-            return "remaining", None, None, "not measured yet"
+            return "remaining", None, None, "cannot be compared yet" if self.measured else "not measured yet"
         if math.isnan(value):
             return "remaining", None, None, "cannot be compared yet"
         name, epsilon = self.problem.item_names[self.leader], words.quantity.difference(f"{goal.epsilon:.4g}")

@@ -38,7 +38,7 @@ def headline(view: View) -> str:
     """The decision, or what is missing to it, in one sentence."""
     words, now, items = view.words, view.numbers, view.charter.problem.n_items
     if now.leader is None:
-        return "Nothing has been measured yet."
+        return now.sentence if view.trail.sheets else "Nothing has been measured yet."
     names = [now.items[item].name for item in now.guess]
     first = listed(names) or "no item"
     if view.certified:

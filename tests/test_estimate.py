@@ -14,7 +14,7 @@ from probewise.coordinates import Array, coordinates
 from probewise.design import remembering
 from probewise.design.criterion import explicit, pairs, star
 from probewise.errors import InvalidDesign, InvalidMeasurements, NotIdentifiable
-from probewise.estimate import REFRESH, RankOne, least_squares, ridge
+from probewise.estimate import REFRESH, RankOne, least_squares, ridge, solution
 from probewise.measurements import Measurements
 from probewise.pooling import Pooled
 
@@ -190,6 +190,23 @@ def test_unequal_noise_and_counts_keep_their_digits() -> None:
     np.testing.assert_allclose(estimate.variance([[1.0, -2.0, 0.5]]), exact, rtol=1e-12)
     # The precisely measured probe keeps its own variance 1e-16 beside directions of variance 1e4 and more.
     np.testing.assert_allclose(estimate.variance(probes[1:2]), 1e-16, rtol=1e-9)
+
+
+def test_the_solution_alone_and_one_that_was_remembered_are_those_of_least_squares() -> None:
+    probes, sigma, index, outcomes = data(5)
+    unit, many = np.abs(probes).max(axis=0), Measurements.from_outcomes(12, index, outcomes)
+    few = Measurements.from_outcomes(12, index[:2], outcomes[:2])
+    other = Measurements(few.count, 2.0 * few.mean, few.scatter)
+    for measured in (many, few, Measurements.empty(12)):
+        theta = least_squares(probes, measured, sigma=sigma).theta
+        np.testing.assert_array_equal(solution(probes, measured, sigma=sigma, unit=unit), theta)
+        with remembering():
+            least_squares(probes, few, sigma=sigma)
+            np.testing.assert_array_equal(least_squares(probes, measured, sigma=sigma, unit=unit).theta, theta)
+    with remembering():  # the same counts, other outcomes
+        first, second = (least_squares(probes, each, sigma=sigma) for each in (few, other))
+        assert first.whitener is second.whitener
+        np.testing.assert_allclose(second.theta, 2.0 * first.theta)
 
 
 def test_largest_variance_is_the_largest_over_the_directions() -> None:

@@ -154,3 +154,10 @@ def test_what_does_not_fit_the_probes_is_refused() -> None:
         m.cost([1.0, 2.0])
     with pytest.raises(InvalidMeasurements, match=r"sigma must be positive and finite, got 0\.0 for probe 1"):
         m.pure_error(sigma=[1.0, 0.0, 1.0])
+
+
+def test_a_sum_that_is_no_number_is_refused_and_a_large_one_is_not() -> None:
+    one, other = (Measurements.from_outcomes(2, [0, 1], [v, v]) for v in (1.5e308, -1.5e308))
+    np.testing.assert_array_equal((one + one).mean, one.mean)  # whose sum is more than a float holds
+    with np.errstate(over="ignore", invalid="ignore"), pytest.raises(InvalidMeasurements, match="must be finite"):
+        one + other

@@ -78,3 +78,11 @@ def test_fingerprints_tell_contents_apart():
     assert digest(pair) == digest(Pair(np.ones(2), (1.0, "a")))
     assert len({digest(pair), *map(digest, others)}) == 7
     assert 16 < size(pair) < 1000
+
+
+def test_what_is_asked_for_stays_and_what_is_not_goes(doubled, monkeypatch):
+    monkeypatch.setattr(memory, "LIMIT", 3 * size(np.ones(1000)))
+    with remembering():
+        for start in (0, 1, 2, 0, 3, 0, 1):  # 0 is asked for again and again, and 1 is forgotten for 3
+            doubled(start + np.zeros(1000))
+    assert len(doubled.calls) == 5

@@ -15,6 +15,7 @@ from probewise.rounding import (
     Allocation,
     Method,
     _regularised,
+    efficient_counts,
     proved_inflation,
     round_design,
     sufficient_measurements,
@@ -381,3 +382,12 @@ def test_epsilon_must_be_positive(epsilon: float) -> None:
 def test_impossible_allocations_cannot_be_built(counts: list[int], message: str) -> None:
     with pytest.raises(InvalidDesign, match=message):
         Allocation(np.array(counts), np.array([0.5, 0.5, 0.0]), np.eye(3), "given", math.inf)
+
+
+def test_counts_alone_are_those_of_the_allocation():
+    rng = np.random.default_rng(3)
+    weights = np.where(rng.random(20) < 0.5, rng.random(20), 0.0)
+    weights /= weights.sum()
+    for n in (20, 57, 10**6):
+        whole = round_design(weights, n, probes=rng.standard_normal((20, 3)))
+        np.testing.assert_array_equal(efficient_counts(weights, n), whole.counts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,33 +96,35 @@ class Coordinates:
         d = self.scale.size
         if self.rank == d:
             return np.zeros(vectors.shape)
-        scaled, sizes, own, limit, slack, outside = self._compared(vectors, magnitudes, most, apart)
-        inside = np.linalg.norm(outside, axis=1) <= slack
+        compared = self._compared(vectors, magnitudes, most, apart)
+        slack, outside = compared.slack, compared.outside
+        inside = _norms(outside) <= slack
         outside = np.where(inside[:, None] | (np.abs(outside) <= slack[:, None] / d), 0.0, outside)
         if self._sees_all:
             return outside
+        return np.where(self.seen, outside, np.where(self._alone(compared, most), compared.scaled, 0.0))
+
+    def _alone(self, compared: _Compared, most: float) -> NDArray[np.bool_]:
+        """(k, d): which entries are more than rounding of their magnitude; asked of features that no probe has."""
+        scaled, sizes, own, limit, *_ = compared
         # how much of its magnitude the row is, in the feature where that is most
         share = np.max(np.abs(scaled) / np.where(sizes > 0, sizes, 1.0), axis=1, where=self.seen, initial=0.0)
         share *= limit / np.where(own > 0, own, 1.0)
-        unit = 4 * max(self.probes.shape[0], d) * _EPS
-        alone = np.abs(scaled) > np.minimum(unit, most * share[:, None]) * sizes
-        return np.where(self.seen, outside, np.where(alone, scaled, 0.0))
+        unit = 4 * max(self.probes.shape[0], self.scale.size) * _EPS
+        return np.asarray(np.abs(scaled) > np.minimum(unit, most * share[:, None]) * sizes)
 
-    def _compared(
-        self, vectors: Array, magnitudes: Array | None, most: float, apart: Array | None
-    ) -> tuple[Array, Array, Array, Array, Array, Array]:
-        """Rows and magnitudes in scaled features; sizes of rows, their limits, what is forgiven, what is outside."""
+    def _compared(self, vectors: Array, magnitudes: Array | None, most: float, apart: Array | None) -> _Compared:
         n = self.probes.shape[0]
         unit = 4 * max(n, self.scale.size) * _EPS
         scaled = vectors / self.scale
         sizes = np.abs(scaled) if magnitudes is None else np.maximum(magnitudes / self.scale, np.abs(scaled))
         some, their = (scaled, sizes) if self._sees_all else (scaled[:, self.seen], sizes[:, self.seen])
-        own = np.linalg.norm(some, axis=1)
-        combination = np.linalg.norm(self(vectors), axis=1) / np.sqrt(n)
-        slack = unit * self.size * combination + unit * np.linalg.norm(their, axis=1)
+        own = _norms(some)
+        combination = _norms(self(vectors)) / np.sqrt(n)
+        slack = unit * self.size * combination + unit * _norms(their)
         limit = own if apart is None else np.minimum(own, apart)
         slack = np.minimum(slack, most * limit) + unit * limit
-        return scaled, sizes, own, limit, slack, (scaled @ self.complement) @ self.complement.T
+        return _Compared(scaled, sizes, own, limit, slack, (scaled @ self.complement) @ self.complement.T)
 
     @cached_property
     def _sees_all(self) -> bool:
@@ -133,10 +136,35 @@ class Coordinates:
         """(k,): whether each row lies in span(X) up to rounding; ``magnitudes`` and ``apart`` as in ``lost``."""
         if self.rank == self.scale.size:
             return np.ones(vectors.shape[0], dtype=np.bool_)
-        if self._sees_all:  # a row longer than its slack outside has an entry longer than slack/d there
-            *_, slack, outside = self._compared(vectors, magnitudes, FORGIVEN, apart)
-            return np.asarray(np.linalg.norm(outside, axis=1) <= slack)
-        return np.asarray(~np.any(self.lost(vectors, magnitudes, apart=apart), axis=1))
+        compared = self._compared(vectors, magnitudes, FORGIVEN, apart)
+        # a row longer than its slack outside has an entry longer than slack/d there
+        inside: NDArray[np.bool_] = _norms(compared.outside) <= compared.slack
+        if not self._sees_all:
+            inside &= ~(self._alone(compared, FORGIVEN) & ~self.seen).any(axis=1)
+        return inside
+
+
+class _Compared(NamedTuple):
+    """Rows beside what is forgiven of them."""
+
+    scaled: Array
+    """(k, d): rows in scaled features."""
+    sizes: Array
+    """(k, d): magnitudes in scaled features."""
+    own: Array
+    """(k,): sizes of the rows, in features that some probe has."""
+    limit: Array
+    """(k,): what the forgiven part is measured by."""
+    slack: Array
+    """(k,): what is forgiven."""
+    outside: Array
+    """(k, d): the part outside the span."""
+
+
+def _norms(rows: Array) -> Array:
+    """(k,): as ``np.linalg.norm`` of each row, several times faster where they are few."""
+    norms: Array = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    return norms
 
 
 def coordinates(probes: Array) -> Coordinates:

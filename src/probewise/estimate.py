@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 from scipy.linalg.lapack import dgeqp3, dorgqr, dtrtrs
 
@@ -86,33 +86,94 @@ class Estimate:
 
 @few
 def least_squares(
-    probes: ArrayLike, measurements: Measurements, *, sigma: ArrayLike = 1.0, bettor: Bettor | None = None
+    probes: ArrayLike,
+    measurements: Measurements,
+    *,
+    sigma: ArrayLike = 1.0,
+    bettor: Bettor | None = None,
+    unit: Array | None = None,
 ) -> Estimate:
     """Weighted least squares of outcomes on probes (n, d), in O(p d²) for p measured probes.
 
     The range is decided on the measured probes without their weights, in units of the features taken from all
-    probes, and weights come in afterwards: neither units nor unequal counts or σ can hide a direction.
+    probes, and weights come in afterwards: neither units nor unequal counts or σ can hide a direction. Who knows
+    these units, as a ``Problem`` does, has checked probes and ``sigma`` (n,), and saves looking at all of them again.
     """
-    matrix, unit, weight = _checked(probes, measurements, sigma)
-    # Without any measurement, one probe of weight 0 stands in as a row of zeros: rank 0.
-    index = np.flatnonzero(measurements.count) if measurements.n else np.zeros(1, dtype=np.int64)
-    rows = np.where(weight[index, None] > 0, matrix[index], 0.0)
-    root, mean = weight[index], measurements.mean[index]
-    span = _remembered_span(rows, unit) if rows.size <= _SMALL else _span(rows, unit)
-    solution, inverse = _factored(root[:, None] * span.probes, root * mean)
+    matrix, unit, scale = _checked(probes, measurements, sigma, unit)
+    index = _measured(measurements)
+    count, mean = measurements.count[index], measurements.mean[index]
+    made = _made(matrix[index], unit, np.sqrt(count) / scale[index])
+    span, root = made.span, made.root
+    solution = made.factor.solved(root * mean)
     residual = root * (mean - span.probes @ solution)
-    weighted, whitener = root[:, None] * rows, span.transform @ inverse
-    weights = root**2 / np.maximum(measurements.count[index], 1)
+    seen = (root**2 / np.maximum(count, 1))[:, None] * (made.rows @ made.whitener) if bettor is not None else None
     return Estimate(
         theta=span.transform @ solution,
-        information=weighted.T @ weighted,
-        whitener=whitener,
+        information=made.information,
+        whitener=made.whitener,
         measured=span,
-        lack_of_fit=SumOfSquares(float(residual @ residual), int(np.count_nonzero(root)) - span.rank),
+        lack_of_fit=SumOfSquares(float(residual @ residual), made.degrees),
         pure_error=measurements.pure_error(sigma=sigma),
         bettor=bettor,
-        seen=None if bettor is None else weights[:, None] * (rows @ whitener),
+        seen=seen,
     )
+
+
+@few
+def solution(probes: Array, measurements: Measurements, *, sigma: Array, unit: Array) -> Array:
+    """(d,): the ``theta`` of ``least_squares``, for who needs no more."""
+    index = _measured(measurements)
+    root = np.sqrt(measurements.count[index]) / sigma[index]
+    span = _spanned(probes[index] if root.any() else np.zeros((1, unit.size)), unit)
+    factor = _factored(root[:, None] * span.probes)
+    return np.asarray(span.transform @ factor.solved(root * measurements.mean[index]))
+
+
+def _measured(measurements: Measurements) -> NDArray[np.int64]:
+    """(p,): the measured probes; without any, one of weight 0 stands in as a row of zeros: rank 0."""
+    index = np.flatnonzero(measurements.count)
+    return index if index.size else np.zeros(1, dtype=np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class _Made:
+    """What an estimate has of the p measured probes and their counts alone; in simulations, these come again."""
+
+    rows: Array
+    """(p, d): these probes."""
+    root: Array
+    """(p,): √n_i/σ_i."""
+    span: Coordinates
+    """Their span, of rank r."""
+    factor: _Factor
+    """Of the weighted probes in its coordinates."""
+    whitener: Array
+    """(d, r): y'V⁻¹y = |y @ whitener|²."""
+    information: Array
+    """(d, d): V."""
+
+    @property
+    def degrees(self) -> int:
+        """Degrees of freedom that the fit leaves to the means."""
+        return int(np.count_nonzero(self.root)) - self.span.rank
+
+
+def _made(rows: Array, unit: Array, root: Array) -> _Made:
+    return _remembered_made(rows, unit, root) if rows.size <= _SMALL else _newly_made(rows, unit, root)
+
+
+def _newly_made(rows: Array, unit: Array, root: Array) -> _Made:
+    rows = np.where(root[:, None] > 0, rows, 0.0)
+    span, weighted = _spanned(rows, unit), root[:, None] * rows
+    factor = _factored(root[:, None] * span.probes)
+    whitener, information = span.transform @ factor.root, weighted.T @ weighted
+    for array in (whitener, information):
+        array.setflags(write=False)
+    return _Made(rows, root, span, factor, whitener, information)
+
+
+def _spanned(rows: Array, unit: Array) -> Coordinates:
+    return _remembered_span(rows, unit) if rows.size <= _SMALL else _span(rows, unit)
 
 
 def _span(rows: Array, unit: Array) -> Coordinates:
@@ -121,7 +182,7 @@ def _span(rows: Array, unit: Array) -> Coordinates:
     return replace(scaled, transform=scaled.transform / unit[:, None], scale=scaled.scale * unit, rows=rows)
 
 
-_remembered_span = remembered(_span)  # rounds on the same few probes, of one run or of many, share it
+_remembered_made, _remembered_span = remembered(_newly_made), remembered(_span)  # for rounds of one run or of many
 _SMALL = 2_000
 """Numbers in a table that is looked up faster than it is decomposed, and kept without crowding out designs."""
 
@@ -166,12 +227,13 @@ def ridge(
     """Ridge regression of outcomes on probes (n, d), by a QR factorisation of the probes above √η·I."""
     if not 0 < penalty < math.inf:
         raise InvalidDesign(f"penalty must be positive and finite, got {penalty!r}; 1 is usual.")
-    matrix, unit, weight = _checked(probes, measurements, sigma)
+    matrix, unit, scale = _checked(probes, measurements, sigma)
     index = np.flatnonzero(measurements.count)
-    root = weight[index] / math.sqrt(penalty)
+    root = np.sqrt(measurements.count[index]) / scale[index] / math.sqrt(penalty)
     stacked = np.vstack([root[:, None] * matrix[index], np.eye(unit.size)])
     target = np.concatenate([root * measurements.mean[index], np.zeros(unit.size)])
-    theta, inverse = _factored(stacked, target)
+    factor = _factored(stacked)
+    theta, inverse = factor.solved(target), factor.root
     # inverse @ inverse.T = (I + V/η)⁻¹
     logdet_ratio = -2.0 * float(np.linalg.slogdet(inverse)[1])
     return RidgeEstimate(theta, inverse / math.sqrt(penalty), float(penalty), logdet_ratio)
@@ -276,31 +338,49 @@ def _rows(directions: ArrayLike, dimension: int) -> Array:
     return rows
 
 
-def _checked(probes: ArrayLike, measurements: Measurements, sigma: ArrayLike) -> tuple[Array, Array, Array]:
-    """Probes (n, d), the unit of each feature (d,), and the weight √n_i/σ_i of each probe (n,)."""
+def _checked(
+    probes: ArrayLike, measurements: Measurements, sigma: ArrayLike, unit: Array | None = None
+) -> tuple[Array, Array, Array]:
+    """Probes (n, d), the unit of each feature (d,), and σ_i of each probe (n,); as they are, if the unit is known."""
     matrix = np.asarray(probes, dtype=np.float64)
     if matrix.ndim != 2 or matrix.shape[0] != measurements.n_probes:
         raise InvalidMeasurements(
             f"probes must be a table with a row for each of the {measurements.n_probes} probes "
             f"of the measurements, got shape {matrix.shape}."
         )
+    if unit is not None:
+        return matrix, unit, np.asarray(sigma)
     unit = np.abs(matrix).max(axis=0)
     if not np.isfinite(unit).all():
         feature = int(np.argmin(np.isfinite(unit)))
         raise InvalidMeasurements(f"probes must be finite, got NaN or infinity in column {feature}.")
-    weight = np.sqrt(measurements.count) / per_probe(sigma, measurements.n_probes, "sigma")
-    return matrix, np.where(unit > 0, unit, 1.0), weight
+    return matrix, np.where(unit > 0, unit, 1.0), per_probe(sigma, measurements.n_probes, "sigma")
 
 
-def _factored(rows: Array, target: Array) -> tuple[Array, Array]:
-    """The c (r,) of least |rows @ c - target| and a root (r, r) of (rows' rows)⁻¹, by a pivoted QR.
+@dataclass(frozen=True, eq=False)
+class _Factor:
+    """A pivoted QR factorisation of rows (p, r) of full rank r."""
 
-    Rows sorted by size and pivoted columns keep it accurate when weights differ by many orders of magnitude
-    (Cox and Higham 1998).
+    order: NDArray[np.int64]
+    """(p,): the rows, the largest first."""
+    left: Array
+    """(p, r): an orthonormal basis of their columns, in that order."""
+    root: Array
+    """(r, r): of (rows' rows)⁻¹."""
+
+    def solved(self, target: Array) -> Array:
+        """(r,): the c of least |rows @ c - target| for a target (p,)."""
+        return np.asarray(self.root @ (self.left.T @ target[self.order]))
+
+
+def _factored(rows: Array) -> _Factor:
+    """Rows sorted by size and pivoted columns keep it accurate when weights differ by many orders of magnitude.
+
+    Cox and Higham 1998.
     """
     width = rows.shape[1]
     if width == 0:
-        return np.zeros(0), np.zeros((0, 0))
+        return _Factor(np.arange(rows.shape[0]), np.zeros((rows.shape[0], 0)), np.zeros((0, 0)))
     order = np.argsort(-np.abs(rows).max(axis=1), kind="stable")
     packed, pivots, scales, _, _ = dgeqp3(rows[order], lwork=_BLOCK * (width + 1) + 2 * width)
     inverse, failed = dtrtrs(packed[:width], np.eye(width))  # digits of each column, which an inverse would not keep
@@ -308,8 +388,7 @@ def _factored(rows: Array, target: Array) -> tuple[Array, Array]:
         raise np.linalg.LinAlgError
     root = np.zeros((width, width))
     root[pivots - 1] = inverse
-    left = dorgqr(packed, scales, lwork=_BLOCK * width)[0]
-    return root @ (left.T @ target[order]), root
+    return _Factor(order, dorgqr(packed, scales, lwork=_BLOCK * width)[0], root)
 
 
 _BLOCK = 32

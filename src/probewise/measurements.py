@@ -99,7 +99,10 @@ class Measurements:
         share = other.count / np.maximum(count, 1)
         shift = other.mean - self.mean
         scatter = self.scatter + other.scatter + shift**2 * self.count * share
-        return Measurements(count, self.mean + shift * share, scatter)
+        mean = self.mean + shift * share
+        if not (np.isfinite(mean).all() and np.isfinite(scatter).all()):
+            return Measurements(count, mean, scatter)  # which refuses it
+        return _as_they_are(count, mean, scatter)
 
     @property
     def n(self) -> int:
@@ -127,6 +130,15 @@ class Measurements:
         """
         scale = per_probe(sigma, self.n_probes, "sigma")
         return SumOfSquares(float((self.scatter / scale**2).sum()), int(np.maximum(self.count - 1, 0).sum()))
+
+
+def _as_they_are(count: Counts, mean: Array, scatter: Array) -> Measurements:
+    """Measurements of which nothing has to be checked: the sum of two that are possible."""
+    made = object.__new__(Measurements)
+    for name, array in (("count", count), ("mean", mean), ("scatter", scatter)):
+        array.setflags(write=False)
+        object.__setattr__(made, name, array)
+    return made
 
 
 def per_probe(

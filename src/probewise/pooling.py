@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from probewise.coordinates import Array
-from probewise.estimate import Estimate, least_squares
+from probewise.estimate import Estimate, least_squares, solution
 from probewise.measurements import Measurements, SumOfSquares
 from probewise.outcomes import Bets
 from probewise.problem import Problem
@@ -49,6 +49,12 @@ class Sums(NamedTuple):
         bets = None if self.bets is None else Bets(*(part[rows] for part in self.bets))
         return Sums(self.precision[rows], self.total[rows], bets)
 
+    def then(self, other: Sums) -> Sums:
+        """Of the same rounds: these directions, and after them the others."""
+        bets = self.bets and other.bets and Bets(*map(np.concatenate, zip(self.bets, other.bets, strict=True)))
+        total = np.concatenate([self.total, other.total])
+        return Sums(np.concatenate([self.precision, other.precision]), total, bets)
+
     def lifted(self, by: Array | float) -> Sums:
         """The same for y'θ + ``by``, one number or (k,)."""
         if not np.any(by):
@@ -70,7 +76,8 @@ def _each(fits: Sequence[Estimate], rows: Array, magnitudes: Array | None) -> tu
     known = np.flatnonzero(ranks)  # a round without rank determines nothing
     variance = np.full((len(fits), rows.shape[0]), np.inf)
     if known.size:
-        images = np.hstack([fits[i].whitener for i in known.tolist()]).T @ rows.T
+        whiteners = [fits[i].whitener for i in known.tolist()]
+        images = (whiteners[0] if len(whiteners) == 1 else np.hstack(whiteners)).T @ rows.T
         variance[known] = np.add.reduceat(images * images, np.cumsum(ranks[known]) - ranks[known])
     for i in known[ranks[known] < rows.shape[1]].tolist():
         variance[i, ~fits[i].measured.is_inside(rows, magnitudes)] = np.inf
@@ -112,6 +119,9 @@ class Pooled:
         A round that says nothing of y, or everything, as of y = 0, is left out.
         """
         rows = np.asarray(directions, dtype=np.float64)
+        if len(self.fits) == since + 1:
+            precision, total, bets = _each(self.fits[since:], rows, magnitudes)
+            return Sums(precision[0], total[0], bets[0])
         sums = Sums.none(rows.shape[0])
         for fits in Pooled(self.fits[since:])._blocks(rows):
             precision, total, bets = _each(fits, rows, magnitudes)
@@ -154,7 +164,12 @@ class Pooled:
 def fitted(problem: Problem, measurements: Measurements) -> Estimate:
     """The estimate from one round alone, with the bets on it; the law of outcomes is as it was known before."""
     bettor = problem.outcome.bettor(measurements) if measurements.n else None
-    return least_squares(problem.probes, measurements, sigma=problem.sigma, bettor=bettor)
+    return least_squares(problem.probes, measurements, sigma=problem.sigma, unit=problem.unit, bettor=bettor)
+
+
+def guessed(problem: Problem, data: Measurements) -> Array:
+    """(d,): the θ that fits all data best; the rounds' planning biases it, so that it only says where to look."""
+    return solution(problem.probes, data, sigma=problem.sigma, unit=problem.unit)
 
 
 def learned(problem: Problem, steps: Iterable[Sequence[Measurements]]) -> Pooled:
@@ -165,6 +180,5 @@ def learned(problem: Problem, steps: Iterable[Sequence[Measurements]]) -> Pooled
         for measurements in rounds:
             data, pool = data + measurements, pool.plus(fitted(known, measurements))
         if law.learns:
-            theta = least_squares(problem.probes, data, sigma=known.sigma).theta
-            law = law.after(problem.probes @ theta, data)
+            law = law.after(problem.probes @ guessed(known, data), data)
     return pool

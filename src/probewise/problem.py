@@ -188,6 +188,12 @@ class Problem:
         return _frozen(self.probes / self.sigma[:, None])
 
     @cached_property
+    def unit(self) -> Array:
+        """(d,): the size of each feature, the largest entry in any probe; 1 where that is 0."""
+        size = np.abs(self.probes).max(axis=0)
+        return _frozen(np.where(size > 0, size, 1.0))
+
+    @cached_property
     def turned(self) -> Problem:
         """The same problem with negated items: what was the lowest is the highest."""
         return replace(self, items=-self.items)

@@ -123,9 +123,16 @@ def round_design(weights: ArrayLike, n: int, *, probes: ArrayLike, method: Metho
         proves_more = bound("regret") <= bound("efficient") and _work(n, support.size, rank) <= WORK
         method = "regret" if proves_more or n < support.size else "efficient"
     counts = np.zeros(design.size, dtype=np.int64)
-    rounded = _efficient(design[support], n) if method == "efficient" else _regret(rows, design[support], n)
-    counts[support] = rounded
+    counts[support] = _efficient(design[support], n) if method == "efficient" else _regret(rows, design[support], n)
     return Allocation(counts, design, matrix, method, bound(method))
+
+
+def efficient_counts(weights: Array, n: int) -> Counts:
+    """(n_probes,): the counts of efficient rounding alone, of a design known to be one, on at most ``n`` probes."""
+    support = np.flatnonzero(weights)
+    counts = np.zeros(weights.size, dtype=np.int64)
+    counts[support] = _efficient(weights[support] / weights.sum(), n)
+    return counts
 
 
 def proved_inflation(n: int, *, support: int, dimension: int, method: Method = "efficient") -> float:

@@ -108,13 +108,13 @@ def loop(
     check(problem, goal, algorithm)
     problem, goal = goal.upward(problem)
     state = algorithm.init(problem, goal)
-    data = Measurements.empty(problem.n_probes)
+    nothing = data = Measurements.empty(problem.n_probes)
     history: list[Round] = []
     rounds, status = 0, "identified"
-    plan, came = None, Measurements.empty(problem.n_probes)
+    plan, came = None, nothing
     while (answer := algorithm.answer(problem, goal, state)) is None:
         if plan is None and data.n < FOREVER:
-            plan, came = algorithm.ask(problem, goal, state, stream(rounds)), Measurements.empty(problem.n_probes)
+            plan, came = algorithm.ask(problem, goal, state, stream(rounds)), nothing
             if budget is not None and algorithm.takes_any_rounds:  # before its outcomes: a round like any other
                 plan = algorithm.limits.cut(plan, budget - data.n, problem.scaled_probes)
         counts = None if plan is None else algorithm.limits.batch(plan, came.count, problem.scaled_probes)

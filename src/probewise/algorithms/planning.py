@@ -17,7 +17,7 @@ from probewise.design.solvers import frank_wolfe
 from probewise.errors import InvalidAlgorithm, NotIdentifiable, OutOfStock
 from probewise.goals import Claims
 from probewise.problem import Problem
-from probewise.rounding import round_design
+from probewise.rounding import efficient_counts, round_design
 from probewise.tables import named
 
 Solver = Literal["certified", "frank-wolfe"]
@@ -64,6 +64,7 @@ def plan(
     return Weighted(weights, trace.last_value / float(problem.cost @ weights))
 
 
+@remembered
 def _certified(
     probes: Array, directions: Directions, cost: Array, tol: float, start: NDArray[np.bool_] | None
 ) -> Weighted:
@@ -211,8 +212,9 @@ def check_stock(problem: Problem, claims: Claims, counts: Counts, room: Array) -
 
 def _rounded(problem: Problem, weights: Array, n: int) -> Counts:
     """(n_probes,): ``n`` measurements by a design, even if it has more probes than that."""
-    method: Literal["efficient", "regret"] = "efficient" if n >= np.count_nonzero(weights) else "regret"
-    return round_design(weights, n, probes=problem.scaled_probes, method=method).counts
+    if n >= np.count_nonzero(weights):
+        return efficient_counts(weights, n)
+    return round_design(weights, n, probes=problem.scaled_probes, method="regret").counts
 
 
 def check_solver(solver: str) -> None:

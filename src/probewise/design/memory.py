@@ -16,7 +16,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 LIMIT = 64_000_000
-"""Bytes of results kept at most; the oldest go first."""
+"""Bytes of results kept at most; those not asked for the longest go first."""
 
 
 class Remembered:
@@ -27,7 +27,7 @@ class Remembered:
         self.size = 0
 
     def keep(self, key: bytes, result: Any) -> None:
-        """Add a result, and forget the oldest if they are too many."""
+        """Add a result, and forget the ones not asked for the longest if they are too many."""
         self.results[key] = result
         self.size += size(result)
         while self.size > LIMIT:
@@ -36,6 +36,7 @@ class Remembered:
 
 _known: ContextVar[Remembered | None] = ContextVar("known", default=None)
 _kept = Remembered()
+_NOTHING: Any = object()
 
 
 @contextmanager
@@ -61,9 +62,10 @@ def remembered(function: Callable[P, T]) -> Callable[P, T]:
         if known is None:
             return function(*args, **kwargs)
         key = digest(function.__qualname__, args, sorted(kwargs.items()))
-        if key in known.results:
-            found: T = known.results[key]
-            return found
+        result: T = known.results.pop(key, _NOTHING)
+        if result is not _NOTHING:
+            known.results[key] = result  # the last to be forgotten
+            return result
         result = function(*args, **kwargs)
         known.keep(key, result)
         return result

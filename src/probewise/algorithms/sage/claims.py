@@ -16,11 +16,10 @@ from probewise.coordinates import Array
 from probewise.design import Directions
 from probewise.design.criterion import Vectors
 from probewise.design.farthest import square_norms
-from probewise.estimate import least_squares
 from probewise.goals import Answer, Claims, Goal
 from probewise.measurements import Measurements
 from probewise.outcomes import Law
-from probewise.pooling import Pooled, Sums, fitted
+from probewise.pooling import Pooled, Sums, fitted, guessed
 from probewise.problem import Problem
 from probewise.threads import few
 
@@ -66,7 +65,7 @@ class Claimed:
         data, pool, problem = self.data, self.pool, problem.knowing(self.law)
         for measurements in rounds:
             data, pool = data + measurements, pool.plus(fitted(problem, measurements))
-        theta = least_squares(problem.probes, data, sigma=problem.sigma).theta
+        theta = guessed(problem, data)
         last = np.any([measurements.count > 0 for measurements in rounds], axis=0)
         guess = goal.answer(problem, problem.items @ theta)
         law = self.law.after(problem.probes @ theta, data)

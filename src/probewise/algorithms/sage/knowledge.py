@@ -9,15 +9,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from probewise.algorithms.sage.accounts import account
+from probewise.algorithms.sage.accounts import account, accounts
 from probewise.algorithms.sage.peaks import Peaks
 from probewise.algorithms.sage.prior import Items, Prior
 from probewise.coordinates import Array
-from probewise.estimate import Estimate, least_squares
+from probewise.estimate import Estimate
 from probewise.goals import Claims, Goal
 from probewise.measurements import Measurements
 from probewise.outcomes import Law
-from probewise.pooling import Pooled, Sums, fitted
+from probewise.pooling import Pooled, Sums, fitted, guessed
 from probewise.problem import Problem
 from probewise.threads import few
 
@@ -65,8 +65,7 @@ class Knowledge:
 
         Bets on each know nothing of the others, and nothing is ruled out before all of them are there.
         """
-        now = replace(self, last=np.any([measurements.count > 0 for measurements in rounds], axis=0))
-        problem = problem.knowing(self.law)
+        now, problem = self, problem.knowing(self.law)
         for measurements in rounds:
             fit = fitted(problem, measurements)
             fresh = self._fresh(problem, fit)
@@ -75,11 +74,12 @@ class Knowledge:
             now = replace(now, data=now.data + measurements, pool=now.pool.plus(fit), collected=collected)
         if not self.collected:
             now = replace(now, wealth=now._opened(problem, goal))
-        theta = least_squares(problem.probes, now.data, sigma=problem.sigma).theta
-        now = replace(now, law=self.law.after(problem.probes @ theta, now.data))
+        theta = guessed(problem, now.data)
+        law = self.law.after(problem.probes @ theta, now.data) if self.law.learns else self.law
         now = now._of(np.argsort(-(problem.items[now.alive] @ theta), kind="stable"))
         now = replace(now, peaks=now.peaks.raised(now.alive, now.wealth, now.eased))._concluded(problem, goal)
-        return replace(now, collected={z: now.sums(problem, z) for z in now._leaders})
+        last = np.any([measurements.count > 0 for measurements in rounds], axis=0)
+        return replace(now, law=law, last=last, collected={z: now.sums(problem, z) for z in now._leaders})
 
     def confidence(self, problem: Problem, goal: Goal) -> float:
         """What the item in front has attained, 0 before the first round: docs/confidence-attained.md."""
@@ -115,17 +115,20 @@ class Knowledge:
         noise = since.noise(problem, goal)
         if not since.collected or since.alive.size == 1 or not math.isfinite(noise):
             return self
-        wealth, eased = self.wealth.copy(), dict(self.eased)
+        first, second = map(int, self.alive[:2])
+        unit = self.prior.unit(problem, np.append(second, np.full(self.alive.size - 1, first)), self.alive)
+        before, new = (
+            known[second].at(slice(1)).then(known[first].at(slice(1, None))) for known in (since.collected, fresh)
+        )
+        before = before.lifted(goal.epsilon)
+        gain, had = accounts(problem, (before + new, before), unit, noise)
+        if goal.epsilon == 0:
+            return replace(self, wealth=self.wealth + (gain - had))
+        more, eased = account(problem, before + new.lifted(goal.epsilon), unit, noise) - gain, dict(self.eased)
         rest = np.arange(self.alive.size) > 0
-        for rival, rows in ((int(self.alive[0]), rest), (int(self.alive[1]), ~rest)):
-            unit = self.prior.unit(problem, rival, self.alive[rows])
-            before, new = since.collected[rival].at(rows).lifted(goal.epsilon), fresh[rival].at(rows)
-            gain = account(problem, before + new, unit, noise)
-            wealth[rows] += gain - account(problem, before, unit, noise)
-            if goal.epsilon > 0:
-                more = account(problem, before + new.lifted(goal.epsilon), unit, noise) - gain
-                eased[rival] = eased.get(rival, np.zeros(rows.size)) + _placed(more, rows)
-        return replace(self, wealth=wealth, eased=eased)
+        for rival, rows in ((first, rest), (second, ~rest)):
+            eased[rival] = eased.get(rival, np.zeros(rows.size)) + np.where(rows, more, 0.0)
+        return replace(self, wealth=self.wealth + (gain - had), eased=eased)
 
     def _opened(self, problem: Problem, goal: Goal) -> Array:
         """(m,): log of the accounts after the first round, in which a share of each was spread over all rivals.
@@ -198,10 +201,3 @@ class Knowledge:
 def enough(problem: Problem, goal: Goal) -> float:
     """log 1/δ, of what is left of δ once the noise has had its part: wealth that rules out."""
     return -math.log(problem.outcome.left(goal.delta))
-
-
-def _placed(values: Array, rows: NDArray[np.bool_]) -> Array:
-    """(k,): values in some rows, 0 in others."""
-    out = np.zeros(rows.size)
-    out[rows] = values
-    return out

@@ -56,8 +56,8 @@ class Prior:
         counted = _WIDE * size if opening else size
         return cls(size, least, counted, unit_whitener(problem, weights) / math.sqrt(counted), weights)
 
-    def unit(self, problem: Problem, leader: int, rivals: Items) -> Array:
-        """(k,): the unit of the precision of (leader - rival)'θ̂, 1/v₁ in docs/sage.md."""
+    def unit(self, problem: Problem, leader: int | Items, rivals: Items) -> Array:
+        """(k,): the unit of the precision of (leader - rival)'θ̂, 1/v₁ in docs/sage.md; one leader, or one each."""
         return 1.0 / square_norms((problem.items[leader] - problem.items[rivals]) @ self.whitener)
 
 

@@ -611,6 +611,14 @@ def reproduced() -> Result:
         return ok("reproduce fig4 --json")
 
 
+def served() -> Result:
+    from probewise.server import serving
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(serving, "serve", lambda config: None)
+        return ok("serve . --json")
+
+
 @pytest.mark.parametrize("name", cli.COMMANDS)
 def test_the_page_lists_the_keys_of_json(name: str, folder: Path) -> None:
     (folder / "design.csv").write_text("probe,weight\np,0.5\nq,0.5\n")
@@ -640,6 +648,8 @@ def test_the_page_lists_the_keys_of_json(name: str, folder: Path) -> None:
         "export": lambda: ok("export a.jsonl --out copy.jsonl --json"),
         "verify": lambda: ok("verify a.jsonl --json"),
         "backup": lambda: ok("backup a.jsonl copy.campaign --json"),
+        "serve": served,
+        "user": lambda: ok("user list . --json"),
     }
     if name in cli.SECTIONS["Campaigns"]:
         ok(f"new a.jsonl {COMMON} --seed 0")

@@ -17,10 +17,11 @@ import probewise as pw
 from probewise.campaign import KINDS, Campaign, Memory, Record, Storage
 from probewise.campaign.findings.appraisal import appraised
 from probewise.campaign.report.chronicle import TOLD
-from probewise.campaign.report.page import number, table, tag
+from probewise.campaign.report.page import number
 from probewise.campaign.report.view import View, name_of
 from probewise.campaign.report.write import report as written
 from probewise.confidence import LogLog
+from probewise.markup import table, tag
 
 VOID = {"meta"}
 NASTY = "<script>alert('x')</script>\"&amp;'<img src=x onerror=y>"

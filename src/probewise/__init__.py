@@ -79,6 +79,7 @@ _WHERE = {
     "InvalidTable": "errors",
     "InvalidCampaign": "errors",
     "InvalidRows": "errors",
+    "InvalidServer": "errors",
     "RoundTooLarge": "errors",
     "StorageConflict": "errors",
     "StorageUnavailable": "errors",
@@ -140,6 +141,7 @@ if TYPE_CHECKING:
     from probewise.errors import InvalidMeasurements as InvalidMeasurements
     from probewise.errors import InvalidProblem as InvalidProblem
     from probewise.errors import InvalidRows as InvalidRows
+    from probewise.errors import InvalidServer as InvalidServer
     from probewise.errors import InvalidTable as InvalidTable
     from probewise.errors import MissingExtra as MissingExtra
     from probewise.errors import NotIdentifiable as NotIdentifiable

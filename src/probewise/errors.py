@@ -61,6 +61,10 @@ class InvalidRows(ProbewiseError, ValueError):
     """Rows that a campaign was told are not what it asked for; none of them was recorded."""
 
 
+class InvalidServer(ProbewiseError, ValueError):
+    """A server cannot be run, or an account cannot be changed, in that way."""
+
+
 class StorageConflict(ProbewiseError, RuntimeError):
     """Somebody else wrote to a journal first; a campaign reads what they wrote and tries again."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from probewise.algorithms import Algorithm, Sage
 from probewise.campaign.exchange import entry, given
@@ -42,6 +42,9 @@ from probewise.result import Result, Round
 from probewise.run import check
 from probewise.tables import TableLike
 
+if TYPE_CHECKING:
+    from probewise.campaign.report.view import View
+
 _TRIES = 1000
 """Writes that may come too late in a row."""
 
@@ -55,7 +58,8 @@ class Campaign:
 
     def __init__(self, store: Storage, first: Record, *, author: str | None, once: bool = False) -> None:
         self._store = store
-        self._author = author or _user()
+        self.author = author or _user()
+        """Who writes the next records."""
         self._records = [first]
         self._ledger = Ledger.start(first)
         self._trail: Trail | None = None
@@ -295,13 +299,18 @@ class Campaign:
 
     def report(self, path: str | Path) -> None:
         """Write one HTML file with the decision, the evidence and every record."""
-        from probewise.campaign.report.view import View, name_of
         from probewise.campaign.report.write import write
+
+        write(self.view(), path)
+
+    def view(self) -> View:
+        """All that a report shows of the campaign as it is now, computed once."""
+        from probewise.campaign.report.view import View, name_of
 
         trail = self.trail
         appraisal = appraised(self._ledger, trail)
         now = status(self._ledger, trail, appraisal)
-        write(View(name_of(self._store.name), self._ledger, trail, now, tuple(self._records), appraisal), path)
+        return View(name_of(self._store.name), self._ledger, trail, now, tuple(self._records), appraisal)
 
     def export(self, path: str | Path) -> None:
         """Write every row with its outcome and state (.csv), or the journal (.jsonl, which opens as a campaign)."""
@@ -343,7 +352,7 @@ class Campaign:
                     proposal = propose(ledger)
                     if proposal is None:
                         return False
-                record = Record.new(*proposal, author=self._author, after=ledger.last)
+                record = Record.new(*proposal, author=self.author, after=ledger.last)
                 ledger.after(record)  # what cannot be read back is not written
                 try:
                     chain.write(alone, record)

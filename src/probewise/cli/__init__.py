@@ -22,6 +22,7 @@ SECTIONS = {
         "new", "ask", "tell", "status", "report", "correct", "void", "close", "restock", "note", "export", "verify",
         "backup",
     ),
+    "In the browser": ("serve", "user"),
     "Designs and single searches": ("design", "round", "hardness", "identify", "simulate", "list"),
     "Evidence": ("reproduce", "audit"),
 }  # fmt: skip

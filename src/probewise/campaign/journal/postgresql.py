@@ -311,3 +311,14 @@ def _soon(connect: Callable[[], Connection]) -> Connection:
     if isinstance(made[0], BaseException):
         raise made[0]
     return made[0]
+
+
+def heads(url: str) -> dict[str, int]:
+    """Every campaign of a database -> the number of its records."""
+    found = server(url)
+    with found._connected() as connection, found._told(connection):
+        found._begin(connection)
+        if not found._ready(connection):
+            return {}
+        rows = connection.execute(f"SELECT campaign, max(seq) FROM {JOURNAL} GROUP BY campaign ORDER BY campaign")
+        return {str(name): int(count) for name, count in rows}

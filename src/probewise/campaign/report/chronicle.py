@@ -11,9 +11,9 @@ from typing import Any
 
 from probewise.campaign.journal.records import Record
 from probewise.campaign.journal.storage import VERSION
-from probewise.campaign.report.page import Content, Html, facts, folded, paragraphs, section, table, tag
 from probewise.campaign.report.view import View
 from probewise.campaign.state.ledger import declared_names
+from probewise.markup import Content, Html, facts, folded, paragraphs, section, table, tag
 from probewise.numerals import listed
 from probewise.quantity import Quantity
 

@@ -10,18 +10,10 @@ import numpy as np
 from probewise.adequacy import ALARM, Check
 from probewise.campaign.findings.numbers import lead_by_round
 from probewise.campaign.report import pictures
-from probewise.campaign.report.page import (
-    Content,
-    Html,
-    badge,
-    number,
-    paragraphs,
-    section,
-    table,
-    tag,
-)
+from probewise.campaign.report.page import number
 from probewise.campaign.report.view import View
 from probewise.estimate import least_squares
+from probewise.markup import Content, Html, badge, paragraphs, section, table, tag
 from probewise.measurements import Measurements
 from probewise.numerals import percent, plural
 

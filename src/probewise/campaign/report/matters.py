@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from probewise.campaign.findings.effects import Effect, grouped, reach
 from probewise.campaign.report import pictures
-from probewise.campaign.report.page import Content, Html, number, paragraphs, places_of, section, span, table, tag
+from probewise.campaign.report.page import number, places_of, span
 from probewise.campaign.report.view import View
+from probewise.markup import Content, Html, paragraphs, section, table, tag
 from probewise.model.contrasts import LEVELS
 from probewise.model.model import Factor
 from probewise.numerals import listed, percent, three_digits, with_width

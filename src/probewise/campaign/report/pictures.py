@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from probewise.campaign.report.page import Html, number
+from probewise.campaign.report.page import number
+from probewise.markup import Html
 
 WIDTH = 944.0
 """Width of a picture as wide as the page, in units of about one pixel."""
@@ -180,7 +181,7 @@ def agreement(points: Sequence[tuple[str, float, float, float]], named: Sequence
 
 def _svg(width: float, height: float, parts: Sequence[str], alt: str) -> Html:
     box = f'viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{escape(alt)}"'
-    size = f' style="max-width:{width:g}px"' if width < WIDTH else ""
+    size = f' class="w{width:g}"' if width < WIDTH else ""  # the style sheet has the widths
     return Html(f"<svg {box}{size}>{''.join(parts)}</svg>")
 
 

@@ -8,21 +8,9 @@ from collections.abc import Sequence
 from probewise.campaign.findings.status import reservation
 from probewise.campaign.findings.words import APART, ItemNumbers
 from probewise.campaign.report import pictures
-from probewise.campaign.report.page import (
-    Content,
-    Html,
-    badge,
-    folded,
-    joined,
-    number,
-    paragraphs,
-    places_of,
-    section,
-    span,
-    table,
-    tag,
-)
+from probewise.campaign.report.page import number, places_of, span
 from probewise.campaign.report.view import View
+from probewise.markup import Content, Html, badge, folded, joined, paragraphs, section, table, tag
 from probewise.numerals import attained, listed, percent, plural, with_width
 from probewise.tables import as_text
 
@@ -142,7 +130,7 @@ def _tiles(view: View) -> list[Html]:
     out = [tag("div", tag("dt", name), tag("dd", value)) for name, value in tiles]
     if status.progress is not None:
         share = 1.0 if view.declared else min(status.progress, 0.99)
-        bar = tag("div", tag("i", style=f"width:{100 * share:.1f}%"), class_="bar")
+        bar = tag("svg", tag("rect", width=f"{100 * share:.1f}%", height="100%"), class_="bar", aria_hidden="true")
         out.append(tag("div", tag("dt", "way to the answer"), tag("dd", f"{100 * share:.0f} %"), bar))
     return out
 

@@ -8,11 +8,12 @@ from probewise.campaign.journal.storage import VERSION
 from probewise.campaign.report.chronicle import journal, replaying
 from probewise.campaign.report.evidence import adequacy, assumptions, evidence
 from probewise.campaign.report.matters import matters
-from probewise.campaign.report.page import Html, joined, page, tag
+from probewise.campaign.report.page import page
 from probewise.campaign.report.sections import decision, headline, ranking
 from probewise.campaign.report.view import View
 from probewise.errors import InvalidCampaign
 from probewise.files import new_file
+from probewise.markup import Html, joined, tag
 
 PARTS = {
     "ranking": "Ranking",

@@ -1,0 +1,127 @@
+"""Tasks that write: each gives the sentence of the campaign, and what follows from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any
+
+from probewise.campaign import Campaign, Memory
+from probewise.errors import InvalidRows
+from probewise.server.tasks.desk import Desk, plain_object
+from probewise.server.tasks.sheet import outcomes_table, sheet_of
+from probewise.server.tasks.tables import checked_table
+
+
+def ask(
+    desk: Desk, place: str, author: str, due: str | None = None, confirm: int | None = None, most: int = 10_000
+) -> dict[str, Any]:
+    """The rows to measure, of a new round if none is waiting."""
+
+    def work(campaign: Campaign) -> dict[str, Any]:
+        rows = campaign.ask(due=due, confirm=confirm, max_round=most)
+        return sheet_of(campaign, rows)
+
+    return desk.using(place, work, author)
+
+
+def tell(
+    desk: Desk,
+    place: str,
+    author: str,
+    rows: Any = None,
+    cells: dict[str, dict[str, str]] | None = None,
+    file: str | None = None,
+    limits: dict[str, int] | None = None,
+    off_plan: bool = False,
+    again: bool = False,
+    dry_run: bool = False,
+) -> dict[str, Any]:
+    """Record outcomes: rows of JSON, cells of a grid, or a file."""
+
+    def work(campaign: Campaign) -> dict[str, Any]:
+        source = rows
+        if cells is not None:
+            source = outcomes_table(campaign.ledger.charter, cells)
+        elif file is not None:
+            source = checked_table(file, limits or {}, InvalidRows)
+        told = campaign.tell(source, off_plan=off_plan, again=again, dry_run=dry_run)
+        return plain_object(asdict(told)) | _after(campaign)
+
+    return desk.using(place, work, author)
+
+
+def correct(desk: Desk, place: str, author: str, measurement: str, outcome: Any, reason: str) -> dict[str, Any]:
+    """Give a row another outcome."""
+    return _said(desk, place, author, lambda campaign: campaign.correct(measurement, outcome, reason=reason))
+
+
+def void(desk: Desk, place: str, author: str, measurements: list[str], reason: str) -> dict[str, Any]:
+    """Take rows out."""
+    return _said(desk, place, author, lambda campaign: campaign.void(measurements, reason=reason))
+
+
+def close(desk: Desk, place: str, author: str, reason: str) -> dict[str, Any]:
+    """Wait no longer for the rows that are missing."""
+    return _said(desk, place, author, lambda campaign: campaign.close(reason=reason))
+
+
+def restock(desk: Desk, place: str, author: str, probe: str, stock: int | None, reason: str) -> dict[str, Any]:
+    """Say how often a probe can be measured in all."""
+
+    def work(campaign: Campaign) -> str:
+        campaign.restock(probe, stock, reason=reason)
+        return f"'{probe}' can be measured {'without limit' if stock is None else f'{stock} times in all'}."
+
+    return _said(desk, place, author, work)
+
+
+def note(desk: Desk, place: str, author: str, text: str) -> dict[str, Any]:
+    """Put a remark into the journal."""
+
+    def work(campaign: Campaign) -> str:
+        campaign.note(text)
+        return "Noted."
+
+    return _said(desk, place, author, work)
+
+
+def preview(desk: Desk, place: str, author: str, change: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """What a change would do, tried on a copy in memory."""
+
+    def work(campaign: Campaign) -> dict[str, Any]:
+        before, copy = campaign.status(), Memory()
+        copy.lines = [record.line for record in campaign.records]
+        tried = Desk()
+        tried._open["copy"] = Campaign.open(copy)
+        said = CHANGES[change](tried, "copy", author, **arguments)
+        after = tried.campaign("copy").status()
+        return {
+            "said": said["sentence"],
+            "before": before.sentence,
+            "after": after.sentence,
+            "risk": [before.risk, after.risk],
+            "amendments": [before.amendments, after.amendments],
+            "withdraws": before.answer is not None and after.answer != before.answer,
+        }
+
+    return desk.using(place, work)
+
+
+def _said(desk: Desk, place: str, author: str, work: Callable[[Campaign], str]) -> dict[str, Any]:
+    def both(campaign: Campaign) -> dict[str, Any]:
+        return {"sentence": work(campaign)} | _after(campaign)
+
+    return desk.using(place, both, author)
+
+
+def _after(campaign: Campaign) -> dict[str, Any]:
+    """Where the journal stands after a change."""
+    ledger = campaign.ledger
+    names = campaign.problem.item_names
+    declared = None if ledger.declared is None else [names[item] for item in ledger.declared]
+    return {"record": ledger.last.seq, "digest": ledger.last.digest, "declared": declared}
+
+
+CHANGES: dict[str, Callable[..., dict[str, Any]]] = {"correct": correct, "void": void, "close": close}
+"""What can be tried first."""

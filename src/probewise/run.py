@@ -152,6 +152,11 @@ def check(problem: Problem, goal: Goal, algorithm: Algorithm[Any]) -> None:
     if not isinstance(goal, algorithm.goals):
         able = ", ".join(sorted(name for name, kind in ALGORITHMS.items() if issubclass(type(goal), kind.goals)))
         raise InvalidAlgorithm(f"{algorithm.name} cannot answer the question '{goal.name}'; {able or 'none'} can.")
+    if goal.promise not in algorithm.promises:
+        raise InvalidAlgorithm(
+            f"{algorithm.name} cannot promise that at most a share of a list is wrong; leave promise='{goal.promise}' "
+            "out or choose Sage."
+        )
     goal.check(problem)
     if not problem.outcome.known and not algorithm.learns_sigma:
         raise InvalidAlgorithm(

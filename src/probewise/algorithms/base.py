@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from probewise.algorithms.batches import Limits
 from probewise.coordinates import Counts
 from probewise.errors import InvalidAlgorithm
-from probewise.goals import Answer, Goal
+from probewise.goals import Answer, Goal, Promise
 from probewise.measurements import Measurements
 from probewise.pooling import Pooled
 from probewise.problem import Problem
@@ -33,6 +33,8 @@ class Standing:
     """Between 0 at the start and 1 at the answer; None if the algorithm cannot say."""
     exact: bool = True
     """Whether an answer that is found holds without the tolerance, as far as is not seen by who remains."""
+    sure: Answer = ()
+    """Items that are known to be in the answer while others are still open; docs/sage.md says how surely."""
 
     @property
     def leader(self) -> int | None:
@@ -69,6 +71,8 @@ class Algorithm(abc.ABC, Generic[S]):
     """What a user must know beforehand, in a few words."""
     goals: ClassVar[tuple[type[Goal], ...]]
     """The questions that it can answer; `Goal` itself stands for all of them."""
+    promises: ClassVar[tuple[Promise, ...]] = ("all",)
+    """What it can promise of a list: that all of it is right, or the share of it that is wrong on average."""
     learns_sigma: ClassVar[bool] = False
     """Whether it can do with noise of unknown scale."""
     minds_stock: ClassVar[bool] = False

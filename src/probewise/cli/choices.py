@@ -86,6 +86,11 @@ minimise_option = click.option(
     "--minimise", "--minimize", "minimise", is_flag=True,
     help="Low values are wanted: the lowest item, the lowest three, the items below a limit or lower than a control.",
 )  # fmt: skip
+promise_option = click.option(
+    "--promise", type=click.Choice(["all", "share"]),
+    help="What delta bounds, for the goals above and better-than: that anything in the list is wrong (all, the "
+    "default) or the share of those listed that is wrong on average.",
+)  # fmt: skip
 algorithm_option = click.option(
     "--algorithm",
     default="sage",
@@ -103,8 +108,8 @@ goal_option = click.option(
 )
 
 
-def asked_goal(question: str, delta: float, epsilon: float, minimise: bool) -> pw.Goal:
+def asked_goal(question: str, delta: float, epsilon: float, minimise: bool, promise: str | None = None) -> pw.Goal:
     """The goal that the options name; what is not asked for is left to the goal, which may not have it."""
     from probewise.goals import goal_from
 
-    return goal_from(question, delta=delta, epsilon=epsilon, minimise=minimise or None)
+    return goal_from(question, delta=delta, epsilon=epsilon, minimise=minimise or None, promise=promise)

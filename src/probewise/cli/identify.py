@@ -21,13 +21,14 @@ from probewise.cli.choices import (
     epsilon_option,
     goal_option,
     minimise_option,
+    promise_option,
     seed_option,
 )
 from probewise.cli.hardness import assumed
 from probewise.cli.inputs import WHOLE, Source, json_option, source_options
 from probewise.cli.roles import print_roles, roles
 from probewise.coordinates import Array
-from probewise.numerals import attained, listed, plural
+from probewise.numerals import attained, listed, percent, plural
 
 Measure = Callable[[NDArray[np.int64]], Array]
 
@@ -50,6 +51,7 @@ Measure = Callable[[NDArray[np.int64]], Array]
 @epsilon_option
 @goal_option
 @minimise_option
+@promise_option
 @seed_option
 @json_option
 @click.pass_context
@@ -64,6 +66,7 @@ def command(
     epsilon: float,
     question: str,
     minimise: bool,
+    promise: str | None,
     seed: int,
     as_json: bool,
 ) -> None:
@@ -80,7 +83,7 @@ def command(
     """
     if (measure is None) == (theta is None):
         raise click.UsageError("give either --measure COMMAND or --theta, which simulates one")
-    problem, goal = source.problem(), asked_goal(question, delta, epsilon, minimise)
+    problem, goal = source.problem(), asked_goal(question, delta, epsilon, minimise, promise)
     truth = None if theta is None else assumed(theta, problem, goal)
     laboratory: Measure
     if measure is not None:
@@ -132,16 +135,25 @@ def _report(result: pw.Result, goal: pw.Goal, algorithm: pw.Algorithm[Any], *, c
     effort = f"{output.number(result.measurements)} measurements in {plural(result.rounds, 'round')}"
     effort += f", cost {output.number(result.cost)}" if costly else ""
     if result.status != "identified":
-        guess = _guessed(result, algorithm, goal.epsilon)
+        guess = _guessed(result, algorithm, goal)
         output.say(f"No answer after {effort}: the budget allows no further round. {guess}", style="yellow")
         return
     output.title(goal.claim([f"'{name}'" for name in result.item_names], exact=goal.epsilon == 0))
     proof = "" if algorithm.proven else ", which is not proved for these settings"
-    output.say(f"{effort}; wrong with probability at most {goal.delta:g}{proof}.")
+    wrong = f"wrong with probability at most {goal.delta:g}"
+    if goal.promise == "share":
+        wrong = f"of such a list at most {percent(goal.delta)} is wrong on average"
+    output.say(f"{effort}; {wrong}{proof}.")
 
 
-def _guessed(result: pw.Result, algorithm: pw.Algorithm[Any], epsilon: float) -> str:
+def _guessed(result: pw.Result, algorithm: pw.Algorithm[Any], goal: pw.Goal) -> str:
     """The best guess, and how sure it is."""
+    epsilon = goal.epsilon
+    if goal.promise == "share":
+        names = [repr(name) for name in result.item_names]
+        if not names:
+            return f"No item can be listed as {goal.predicate} yet."
+        return f"{goal.claim(names, exact=epsilon == 0)} so far{goal.assurance(goal.delta)}."
     if result.items is None:
         return "That is too little for a guess."
     within = f", to within {epsilon:.4g}" if epsilon else ""

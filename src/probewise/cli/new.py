@@ -21,6 +21,7 @@ from probewise.cli.choices import (
     epsilon_option,
     goal_option,
     minimise_option,
+    promise_option,
 )
 from probewise.cli.inputs import INTEGER, NUMBER, SEED, Source, json_option, tables_options
 from probewise.cli.roles import print_roles, roles
@@ -46,6 +47,7 @@ _UNSAID = (
 @epsilon_option
 @goal_option
 @minimise_option
+@promise_option
 @click.option(
     "--max-batch", type=INTEGER, metavar="N", help="Largest number of measurements in a batch, such as 96 on a plate."
 )
@@ -105,6 +107,7 @@ def command(
     epsilon: float,
     question: str,
     minimise: bool,
+    promise: str | None,
     max_batch: int | None,
     min_batch: int | None,
     max_replicates: int | None,
@@ -142,7 +145,7 @@ def command(
     limits = {"max_batch": max_batch, "min_batch": min_batch, "max_replicates": max_replicates}
     if rounds is not None:
         algorithm = f"{algorithm},rounds={rounds}"
-    chosen, goal = _algorithm(algorithm, limits), asked_goal(question, delta, epsilon, minimise)
+    chosen, goal = _algorithm(algorithm, limits), asked_goal(question, delta, epsilon, minimise, promise)
     problem = source.problem()
     check(problem, goal, chosen)
     _check_gaps(gaps, goal)
@@ -226,6 +229,7 @@ def _json(campaign: Campaign, expected: dict[float, pw.Forecast], odd: list[str]
         "epsilon": campaign.goal.epsilon,
         "goal": campaign.goal.name,
         "minimise": campaign.goal.minimise,
+        "promise": campaign.goal.promise,
         "outcome": problem.outcome.name,
         "outcome_name": campaign.ledger.charter.quantity.name,
         "unit": campaign.ledger.charter.quantity.unit,
@@ -268,7 +272,7 @@ def _report(
     from probewise.campaign.findings.words import Words
 
     compared = f"{plural(problem.n_items, 'item')} by {problem.n_probes:,} probes"
-    output.title(f"{compared}, with confidence {100 * (1 - goal.delta):.4g} %")
+    output.title(f"{compared}{goal.assurance(goal.delta)}")
     print_roles(problem)
     facts = [("question", "", Words(goal, quantity).question)]
     if (ends := problem.outcome.ends) is not None:

@@ -19,6 +19,7 @@ from probewise.cli.choices import (
     epsilon_option,
     goal_option,
     minimise_option,
+    promise_option,
     seed_option,
     workers_option,
 )
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 @epsilon_option
 @goal_option
 @minimise_option
+@promise_option
 @seed_option
 @workers_option
 @click.option(
@@ -66,6 +68,7 @@ def command(
     epsilon: float,
     question: str,
     minimise: bool,
+    promise: str | None,
     seed: int,
     workers: int,
     out: Path | None,
@@ -86,7 +89,7 @@ def command(
 
     if plot is not None:
         figures.check(plot)
-    problem, goal = source.problem(), asked_goal(question, delta, epsilon, minimise)
+    problem, goal = source.problem(), asked_goal(question, delta, epsilon, minimise, promise)
     truth = assumed(theta, problem, goal)
     means = problem.probes @ truth
     if noise == "bernoulli" and not ((means >= 0) & (means <= 1)).all():
@@ -94,8 +97,12 @@ def command(
             "outcomes 0 and 1 need expectations between 0 and 1, but theta gives the probes "
             f"{means.min():g} to {means.max():g}; scale theta or choose another noise."
         )
-    # refuses a tie, which no method would ever decide; where epsilon allows one, nothing is known of a bound
-    bound = None if epsilon > 0 else pw.hardness(problem, truth, goal=goal, tol=1e-3).lower_bound(delta)
+    # refuses a tie, which no method would ever decide; where epsilon allows one, or a share may be wrong, none is known
+    bound = (
+        None
+        if epsilon > 0 or goal.promise == "share"
+        else pw.hardness(problem, truth, goal=goal, tol=1e-3).lower_bound(delta)
+    )
     built = {text: build(text, truth) for text in algorithms}
     with bars(quiet=as_json) as progress:
         found = pw.simulate(
@@ -123,7 +130,8 @@ def command(
         return
     print_roles(problem)
     header = ("algorithm", "measurements", "± s.e.", *(["cost"] if costly else []), "rounds", "wrong")
-    output.table((*header, "error rate, 99 % interval"), [_cells(row, costly=costly) for row in rows])
+    last = "wrong of those listed, mean ± s.e." if goal.promise == "share" else "error rate, 99 % interval"
+    output.table((*header, last), [_cells(row, costly=costly) for row in rows])
     if bound is not None:
         least = f"{'a cost below' if costly else 'fewer measurements than'} {output.number(round(bound))}"
         output.say(
@@ -142,7 +150,9 @@ def _cells(row: dict[str, str | float], *, costly: bool) -> tuple[str, ...]:
         *([output.number(round(float(row["cost"])))] if costly else []),
         f"{row['rounds']:.1f}",
         f"{row['errors']} of {row['runs']}",
-        f"{row['error_low']:.4f} to {row['error_high']:.4f}",
+        f"{row['wrong_share']:.4f} ± {row['wrong_share_error']:.4f}"
+        if "wrong_share" in row
+        else f"{row['error_low']:.4f} to {row['error_high']:.4f}",
     )
 
 
@@ -159,4 +169,9 @@ def _row(name: str, runs: pw.Runs) -> dict[str, str | float]:
         "error_rate": rate.value,
         "error_low": rate.low,
         "error_high": rate.high,
+        **(
+            {"wrong_share": runs.mean("wrong_share"), "wrong_share_error": runs.standard_error("wrong_share")}
+            if "wrong_share" in runs.columns
+            else {}
+        ),
     }

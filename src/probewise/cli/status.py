@@ -104,6 +104,8 @@ def _confidence(standing: Status, epsilon: float) -> list[tuple[str, str, str]]:
     """How sure the best guess is; the answer has its own sentence."""
     if standing.answer is not None or standing.leader is None:
         return []
+    if standing.sure and standing.confidence is None:
+        return []
     if standing.confidence is None:
         return [("confidence", "unknown", "it cannot be said how sure the best guess is")]
     words, within = attained(standing.confidence), f", to within {epsilon:.4g}" if epsilon else ""

@@ -8,7 +8,7 @@ from typing import Any
 from probewise.errors import InvalidGoal
 from probewise.extensions import extensions, found_class
 from probewise.goals.above import Above
-from probewise.goals.base import Answer, Claims, Goal, check_risk
+from probewise.goals.base import Answer, Claims, Goal, Promise, check_risk
 from probewise.goals.best_item import BestItem
 from probewise.goals.better_than import BetterThan
 from probewise.goals.comparable import check_comparable, check_measurable
@@ -71,6 +71,7 @@ __all__ = [
     "BetterThan",
     "Claims",
     "Goal",
+    "Promise",
     "TopM",
     "check_comparable",
     "check_measurable",

@@ -11,28 +11,34 @@ import numpy as np
 from probewise.coordinates import Array
 from probewise.design.criterion import Directions, points
 from probewise.errors import InvalidGoal
-from probewise.goals.base import Answer, Claims, Goal, check_risk
+from probewise.goals.base import Answer, Claims, Goal, Promise, check_risk
 from probewise.goals.comparable import check_measurable
 from probewise.problem import Problem
 
 
 @dataclass(frozen=True)
 class Above(Goal):
-    """Find all items with z'θ above a value, and no others, with probability at least 1-delta."""
+    """Find all items with z'θ above a value, and no others, with probability at least 1-delta.
+
+    With ``promise="share"``, list items so that at most a share delta of those listed is wrong on average.
+    """
 
     value: float
     """The limit, in units of outcomes."""
     delta: float = 0.05
-    """Largest probability of a wrong list, strictly between 0 and 1."""
+    """Largest probability of a wrong list, or largest mean share of wrong items in it, strictly between 0 and 1."""
     epsilon: float = 0.0
     """An item within epsilon of the limit may be listed or not."""
     minimise: bool = False
     """Whether the items below the limit are wanted."""
+    promise: Promise = "all"
+    """What delta bounds: "all", that anything is wrong, or "share", the share of those listed that is."""
 
     name: ClassVar[str] = "above"
     summary: ClassVar[str] = "All items whose value is above a limit, perhaps none."
     argument: ClassVar[str | None] = "value"
     in_units: ClassVar[bool] = True
+    separate: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_risk(self)
@@ -79,6 +85,14 @@ class Above(Goal):
     def rivals(self, problem: Problem) -> int:
         """A wrong list has an item on its wrong side."""
         return problem.n_items
+
+    def apart(self, problem: Problem) -> int:
+        """The same claims: each is about one item."""
+        return self.rivals(problem)
+
+    def right_side(self, problem: Problem, values: Array, item: int) -> bool:
+        """No more than epsilon below the limit."""
+        return bool(self.sign * (values[item] - self.value) + self.epsilon >= 0)
 
     def directions(self, problem: Problem) -> Directions:
         """The items."""

@@ -6,7 +6,7 @@ import abc
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,14 @@ from numpy.typing import NDArray
 from probewise.coordinates import Array
 from probewise.design.criterion import Directions, Vectors
 from probewise.errors import InvalidGoal, InvalidProblem
-from probewise.numerals import listed
+from probewise.numerals import listed, percent
 from probewise.problem import Problem
 from probewise.tables import named
 
 Answer: TypeAlias = tuple[int, ...]
 """Numbers of the items that answer a question: one, several or none."""
+Promise = Literal["all", "share"]
+"""All of a list is right with probability 1-delta, or at most a share delta of those listed is wrong on average."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,12 +78,16 @@ class Goal(abc.ABC):
     """Whether the answer is the first of a ranking, so that its lead over the next one is what decides."""
     in_units: ClassVar[bool] = False
     """Whether there is a value in units of outcomes in its words, as a limit."""
+    separate: ClassVar[bool] = False
+    """Whether an answer makes one claim about each item by itself, so that items are listed or left out one by one."""
     delta: float
     """Largest probability of a wrong answer, strictly between 0 and 1."""
     epsilon: float
     """How far behind its place an item may be and still count as right."""
     minimise: bool = False
     """Whether low values are wanted; a goal that can do so has a setting of that name."""
+    promise: Promise = "all"
+    """What delta bounds; a goal that can promise a share has a setting of that name, and is ``separate``."""
 
     @property
     def found(self) -> str:
@@ -121,6 +127,14 @@ class Goal(abc.ABC):
     @abc.abstractmethod
     def rivals(self, problem: Problem) -> int:
         """How many claims, fixed by θ, are enough that every wrong answer makes one of them, and makes it falsely."""
+
+    def apart(self, problem: Problem) -> int | None:
+        """How many claims, fixed by θ, are enough that an item put on its wrong side makes one of them falsely.
+
+        An item is put into the answer, or out of it, if all claims of an answer about it alone are beyond doubt. None,
+        as here, if no such number is known: nothing is then said of an item before all of the answer is.
+        """
+        return None
 
     @abc.abstractmethod
     def directions(self, problem: Problem) -> Directions:
@@ -174,7 +188,28 @@ class Goal(abc.ABC):
     def claim(self, names: Sequence[str], *, exact: bool = True) -> str:
         """What is claimed of the items of an answer; ``exact`` unless the tolerance was needed."""
         close = "" if exact else f", up to {self.epsilon:.4g}"
-        return f"{listed(names) or 'No item'} {'is' if len(names) <= 1 else 'are'} {self.predicate}{close}"
+        verb = ("is" if len(names) <= 1 else "are") + " listed as" * (self.promise == "share")
+        return f"{listed(names) or 'No item'} {verb} {self.predicate}{close}"
+
+    def assurance(self, risk: float) -> str:
+        """How sure that is if δ is ``risk``, to be put behind the claim."""
+        if self.promise == "share":
+            return f"; of such a list at most {percent(risk)} is wrong on average"
+        return f", with confidence {percent(1.0 - risk)}"
+
+    def wrong_share(self, problem: Problem, values: Array, answer: Answer) -> float:
+        """The share of the items listed that are wrong, more than epsilon on the other side; 0 of none.
+
+        For a goal that is not ``separate``, 1 if the answer is not right.
+        """
+        if not self.separate:
+            return float(not self.right(problem, values, answer))
+        right = [self.right_side(problem, values, item) for item in answer]
+        return right.count(False) / max(len(right), 1)
+
+    def right_side(self, problem: Problem, values: Array, item: int) -> bool:
+        """Whether an item may be listed by itself; only asked of a goal that is ``separate``."""
+        raise InvalidGoal(f"the goal '{self.name}' does not judge items one by one.")
 
 
 def check_risk(goal: Goal) -> None:
@@ -183,3 +218,5 @@ def check_risk(goal: Goal) -> None:
         raise InvalidGoal(f"delta must lie strictly between 0 and 1, got {goal.delta!r}; 0.05 is usual.")
     if not (isinstance(goal.epsilon, int | float) and 0 <= goal.epsilon < math.inf):
         raise InvalidGoal(f"epsilon must be a finite number of at least 0, got {goal.epsilon!r}.")
+    if goal.promise not in get_args(Promise):
+        raise InvalidGoal(f"promise must be 'all' or 'share', got {goal.promise!r:.40}.")

@@ -10,7 +10,7 @@ import numpy as np
 from probewise.coordinates import Array
 from probewise.design.criterion import Directions, star
 from probewise.errors import InvalidGoal, InvalidProblem
-from probewise.goals.base import Answer, Claims, Goal, check_risk
+from probewise.goals.base import Answer, Claims, Goal, Promise, check_risk
 from probewise.goals.comparable import check_comparable
 from probewise.problem import Problem
 from probewise.tables import named
@@ -18,20 +18,26 @@ from probewise.tables import named
 
 @dataclass(frozen=True)
 class BetterThan(Goal):
-    """Find all items with a larger z'θ than a control, and no others, with probability at least 1-delta."""
+    """Find all items with a larger z'θ than a control, and no others, with probability at least 1-delta.
+
+    With ``promise="share"``, list items so that at most a share delta of those listed is wrong on average.
+    """
 
     control: str
     """Name of the item that the others are compared with; it is never listed."""
     delta: float = 0.05
-    """Largest probability of a wrong list, strictly between 0 and 1."""
+    """Largest probability of a wrong list, or largest mean share of wrong items in it, strictly between 0 and 1."""
     epsilon: float = 0.0
     """An item within epsilon of the control may be listed or not."""
     minimise: bool = False
     """Whether the items with smaller values than the control are wanted."""
+    promise: Promise = "all"
+    """What delta bounds: "all", that anything is wrong, or "share", the share of those listed that is."""
 
     name: ClassVar[str] = "better-than"
     summary: ClassVar[str] = "All items that are better than a control, perhaps none."
     argument: ClassVar[str | None] = "control"
+    separate: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_risk(self)
@@ -82,6 +88,15 @@ class BetterThan(Goal):
     def rivals(self, problem: Problem) -> int:
         """A wrong list has an item on the wrong side of the control."""
         return problem.n_items - 1
+
+    def apart(self, problem: Problem) -> int:
+        """The same claims: each is about one item."""
+        return self.rivals(problem)
+
+    def right_side(self, problem: Problem, values: Array, item: int) -> bool:
+        """No more than epsilon behind the control, and not the control itself."""
+        control = self._place(problem)
+        return item != control and bool(self.sign * (values[item] - values[control]) + self.epsilon >= 0)
 
     def directions(self, problem: Problem) -> Directions:
         """Differences to the control."""

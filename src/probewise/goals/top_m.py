@@ -80,7 +80,14 @@ class TopM(Goal):
         return Claims(above, below, np.zeros(len(above)), np.tile(others, len(answer)))
 
     def rivals(self, problem: Problem) -> int:
-        """A wrong list puts one of the others ahead of one of the top m."""
+        """Without a tolerance, those about the last of the top m and the first of the others: docs/sage.md.
+
+        With one, a wrong list puts one of the others ahead of one of the top m.
+        """
+        return problem.n_items - 1 if self.epsilon == 0 else self.apart(problem)
+
+    def apart(self, problem: Problem) -> int:
+        """An item on its wrong side is ahead of one of the top m, or behind one of the others."""
         return self.m * (problem.n_items - self.m)
 
     def directions(self, problem: Problem) -> Directions:

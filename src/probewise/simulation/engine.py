@@ -25,7 +25,7 @@ from probewise.run import Observe, loop
 from probewise.simulation import compiled
 from probewise.simulation.environment import LinearEnvironment, Noise
 from probewise.simulation.journal import Journal, Row, described, file_stem
-from probewise.simulation.table import Runs
+from probewise.simulation.table import SHARE, Runs
 from probewise.threads import one
 
 Backend = Literal["loky", "dask", "ray"]
@@ -166,7 +166,15 @@ def one_run(trial: Trial, goal: Goal, noise: Noise | None, seed: int, run: int, 
         "cost": result.cost,
         "rounds": result.rounds,
         "seconds": seconds,
+        **_shared(problem, goal, problem.items @ theta, result),
     }
+
+
+def _shared(problem: Problem, goal: Goal, values: Array, result: Result) -> dict[str, float]:
+    """Where the goal promises that a share of a list is wrong at most: that share, whatever ended the run."""
+    if goal.promise == "all":
+        return {}
+    return {SHARE: goal.wrong_share(problem, values, result.items or ())}
 
 
 def _identified(

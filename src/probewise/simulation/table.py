@@ -30,6 +30,8 @@ COLUMNS: dict[str, type[Any]] = {
 }
 """Name -> type; all but the seconds depend on the settings and the seed only."""
 
+SHARE = "wrong_share"
+"""The last column where a share of a list may be wrong: the share that is, also where a budget ended the run."""
 ALGORITHM = "algorithm"
 """The first column of a table of several algorithms."""
 
@@ -70,7 +72,8 @@ class Runs:
         if missing := [name for name in COLUMNS if name not in self.columns]:
             raise InvalidTable(f"a table of runs needs the columns {', '.join(COLUMNS)}, got none of {missing}.")
         several: dict[str, type[Any]] = {ALGORITHM: np.str_} if ALGORITHM in self.columns else {}
-        columns = {name: np.asarray(self.columns[name], dtype=kind) for name, kind in {**several, **COLUMNS}.items()}
+        kinds = {**several, **_kinds(self.columns)}
+        columns = {name: np.asarray(self.columns[name], dtype=kind) for name, kind in kinds.items()}
         blocks = [_places(columns[ALGORITHM])] if several else []
         order = np.lexsort([columns["run"], *blocks])
         columns = {name: column[order] for name, column in columns.items()}
@@ -82,15 +85,17 @@ class Runs:
     def of(cls, rows: Iterable[dict[str, Any]], provenance: dict[str, Any]) -> Runs:
         """From one dictionary per run."""
         listed = list(rows)
-        return cls({name: np.array([row[name] for row in listed]) for name in COLUMNS}, provenance)
+        kinds = _kinds(listed[0]) if listed else COLUMNS
+        return cls({name: np.array([row[name] for row in listed]) for name in kinds}, provenance)
 
     @classmethod
     def together(cls, tables: Mapping[str, Runs]) -> Runs:
         """One table of several: algorithm -> its runs, which differ in nothing but the algorithm."""
         names = np.repeat(np.array(list(tables), dtype=np.str_), [len(table) for table in tables.values()])
-        columns = {name: np.concatenate([table[name] for table in tables.values()]) for name in COLUMNS}
-        algorithms = {name: table.provenance.get(ALGORITHM) for name, table in tables.items()}
         first = next(iter(tables.values()))
+        kinds = _kinds(first.columns)
+        columns = {name: np.concatenate([table[name] for table in tables.values()]) for name in kinds}
+        algorithms = {name: table.provenance.get(ALGORITHM) for name, table in tables.items()}
         return cls({ALGORITHM: names, **columns}, first.provenance | {ALGORITHM: algorithms})
 
     @classmethod
@@ -100,7 +105,7 @@ class Runs:
         columns: dict[str, NDArray[Any]] = {}
         if ALGORITHM in table.header:
             columns[ALGORITHM] = np.array(table.text(ALGORITHM), dtype=np.str_)
-        for name in COLUMNS:
+        for name in _kinds(table.header):
             if name == "seconds" and name not in table.header:
                 columns[name] = np.full(len(table), np.nan)
             elif name == "correct":
@@ -137,7 +142,7 @@ class Runs:
         names, described = self.columns[ALGORITHM], self.provenance.get(ALGORITHM) or {}
         return {
             name: Runs(
-                {column: self.columns[column][names == name] for column in COLUMNS},
+                {column: self.columns[column][names == name] for column in _kinds(self.columns)},
                 self.provenance | {ALGORITHM: described.get(name)},
             )
             for name in dict.fromkeys(names.tolist())
@@ -211,6 +216,11 @@ class Runs:
             [str(cell).lower() if isinstance(cell, bool) else str(cell) for cell in row]
             for row in zip(*values, strict=True)
         ]
+
+
+def _kinds(given: Iterable[str]) -> dict[str, type[Any]]:
+    """Name -> type of the columns of runs, with the one of shares where that is among those given."""
+    return {**COLUMNS, SHARE: np.float64} if SHARE in given else COLUMNS
 
 
 def _places(names: NDArray[Any]) -> NDArray[np.int64]:

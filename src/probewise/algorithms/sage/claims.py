@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from probewise.algorithms.base import Standing
 from probewise.algorithms.sage.accounts import account
+from probewise.algorithms.sage.listing import accepted, lacking
 from probewise.algorithms.sage.prior import Memo, Prior
 from probewise.coordinates import Array
 from probewise.design import Directions
@@ -48,6 +49,11 @@ class Claimed:
     """The answer, once all of its claims are beyond doubt."""
     last: NDArray[np.bool_] | None = None
     """(n,): which probes the last round measured."""
+    peaks: Array | None = None
+    """(2, m) where claims are about single items: log of the most that bets on an item's being out of the answer, or in
+    it, have ever made after a round; None at first, and for other goals."""
+    strict: Array | None = None
+    """The same without the tolerance."""
 
     @classmethod
     def start(cls, problem: Problem, goal: Goal, tol: float, memo: Memo | None, *, opening: bool) -> Claimed:
@@ -67,11 +73,45 @@ class Claimed:
             data, pool = data + measurements, pool.plus(fitted(problem, measurements))
         theta = guessed(problem, data)
         last = np.any([measurements.count > 0 for measurements in rounds], axis=0)
-        guess = goal.answer(problem, problem.items @ theta)
+        values = problem.items @ theta
         law = self.law.after(problem.probes @ theta, data)
-        now = replace(self, law=law, data=data, pool=pool, guess=guess, last=last)
-        wealth = now._accounts(problem, goal)
-        return replace(now, wealth=wealth, answer=guess if bool((wealth >= needed(problem, goal)).all()) else None)
+        now = replace(self, law=law, data=data, pool=pool, guess=goal.answer(problem, values), last=last)
+        now = replace(now, wealth=now._accounts(problem, goal))
+        return now._raised(problem, goal)._concluded(problem, goal, values)
+
+    def _raised(self, problem: Problem, goal: Goal) -> Claimed:
+        """With the peaks of accounts of claims about single items."""
+        if not goal.separate or self.wealth is None:
+            return self
+        claims = goal.claims(problem, self.guess)
+        at = (np.isin(claims.against, self.guess).astype(np.int64), claims.against)
+        peaks = _raised(self.peaks, at, self.wealth, problem.n_items)
+        if goal.epsilon == 0:
+            return replace(self, peaks=peaks, strict=peaks)
+        wealth = self._accounts(problem, goal.strict())
+        return replace(self, peaks=peaks, strict=_raised(self.strict, at, wealth, problem.n_items))
+
+    def _concluded(self, problem: Problem, goal: Goal, values: Array) -> Claimed:
+        """With the answer, if all that it says is beyond doubt."""
+        assert self.wealth is not None
+        if goal.promise == "share":
+            return replace(self, answer=self.guess if bool(self._accepted(problem, goal).all()) else None)
+        if self.peaks is None:
+            found = bool((self.wealth >= needed(problem, goal)).all())
+            return replace(self, answer=self.guess if found else None)
+        sure = self.peaks >= needed(problem, goal)
+        if not sure[:, goal.claims(problem, self.guess).against].any(axis=0).all():
+            return replace(self, answer=None)
+        # where the tolerance allows for both, an item stands where its estimate does
+        side = np.where(sure.all(axis=0), np.isin(np.arange(values.size), self.guess), sure[1])
+        answer = tuple(int(item) for item in np.argsort(-values, kind="stable") if side[item])
+        return replace(self, answer=answer, guess=answer)
+
+    def _accepted(self, problem: Problem, goal: Goal) -> NDArray[np.bool_]:
+        """(k,): the claims of the answer at the estimate that may be made, where a share of them may be wrong."""
+        assert self.wealth is not None
+        inside = np.isin(goal.claims(problem, self.guess).against, self.guess)
+        return accepted(self.wealth, inside, needed(problem, goal))
 
     def _accounts(self, problem: Problem, goal: Goal) -> Array:
         """(k,): by bets on all rounds; nothing is known of them while nothing bounds the noise."""
@@ -93,42 +133,99 @@ class Claimed:
         return 1.0 / np.where(squares > 0, squares, 1.0)
 
     def compared(self, problem: Problem, goal: Goal) -> Claims:
-        """What must be known: the claims of the answer at the estimate, or at first of any answer."""
-        return goal.claims(problem, self.guess if self.pool.fits else goal.answer(problem, np.zeros(problem.n_items)))
+        """What must be known: the open claims of the answer at the estimate, or at first those of any answer."""
+        if not self.pool.fits:
+            return goal.claims(problem, goal.answer(problem, np.zeros(problem.n_items)))
+        claims = goal.claims(problem, self.guess)
+        return claims.at(self._open(problem, goal, claims))
+
+    def _open(self, problem: Problem, goal: Goal, claims: Claims) -> NDArray[np.bool_]:
+        """(k,): which claims of the answer at the estimate are not settled, so that more must be measured for them."""
+        if goal.promise == "share":
+            return ~self._accepted(problem, goal)
+        if self.peaks is None:
+            return np.ones(claims.against.size, dtype=np.bool_)
+        settled = np.asarray((self.peaks >= needed(problem, goal)).any(axis=0))
+        return np.asarray(~settled[claims.against])
 
     def directions(self, problem: Problem, goal: Goal, floor: float) -> Directions:
         """All that may matter at first; then each claim in units of its margin, or of ``floor`` standard errors."""
         if not self.pool.fits:
             return goal.directions(problem)
-        claims = goal.claims(problem, self.guess)
+        claims = self.compared(problem, goal)
         claims = claims.at(np.asarray(claims.rows.any(axis=1)))
         noise = problem.outcome.bound(self.pool.pure_error, goal.delta)
-        precision, total, _ = self._margins(goal, claims)
-        known = np.where(precision > 0, precision, self._unit(claims))
-        margin, error = total / known / (noise if math.isfinite(noise) else 1.0), 1.0 / np.sqrt(known)
+        sums = self._margins(goal, claims)
+        known = np.where(sums.precision > 0, sums.precision, self._unit(claims))
+        margin, error = sums.total / known / (noise if math.isfinite(noise) else 1.0), 1.0 / np.sqrt(known)
         gaps = coarse(np.maximum(margin, floor * error))
         return Vectors(claims.rows / gaps[:, None], claims.against, (claims.above, claims.below), gaps)
 
-    def confidence(self, problem: Problem, goal: Goal) -> float:
-        """1 - α for the least α at which the answer at the estimate would be declared; 0 if there is none."""
+    def confidence(self, problem: Problem, goal: Goal) -> float | None:
+        """1 - α for the least α at which the answer at the estimate would be declared; 0 if there is none.
+
+        None where a share of the list may be wrong: that promise has one level, and it holds for what is listed so far.
+        """
+        if goal.promise == "share":
+            return None
         if self.wealth is None:
             return 0.0
-        least = float(np.nan_to_num(self.wealth, nan=0.0, posinf=np.inf, neginf=-np.inf).min(initial=np.inf))
+        wealth = self.wealth
+        if self.peaks is not None:
+            items = goal.claims(problem, self.guess).against
+            wealth = self.peaks[np.isin(items, self.guess).astype(np.int64), items]
+        least = float(np.nan_to_num(wealth, nan=0.0, posinf=np.inf, neginf=-np.inf).min(initial=np.inf))
         spent = problem.outcome.part * goal.delta
         return max(0.0, 1.0 - spent - max(goal.rivals(problem), 1) * math.exp(-least)) if least > -np.inf else 0.0
 
     def standing(self, problem: Problem, goal: Goal) -> Standing:
-        """Items of the answer, and those of which it is not yet sure that they are none."""
+        """Items of the answer, those known to be in it, and those of which it is not yet sure that they are none."""
         if self.wealth is None:
             return Standing(np.arange(problem.n_items), (), 0.0)
-        enough, claims = needed(problem, goal), goal.claims(problem, self.guess)
-        wealth = self.wealth if goal.epsilon == 0 else self._accounts(problem, goal.strict())
-        doubted = ~(wealth >= enough)
-        left = np.union1d(np.array(self.guess, dtype=np.int64), claims.against[doubted]).astype(np.int64)
+        listed, out, exact = self._sides(problem, goal)
+        items = np.delete(np.arange(problem.n_items), goal.aside(problem))
+        left = items[np.isin(items, self.guess) | ~out[items]]
         if self.answer is not None:
-            return Standing(left, self.answer, 1.0, exact=not doubted.any())
-        progress = float(np.clip(np.nan_to_num(self.wealth.min(initial=enough)) / enough, 0.0, 0.999))
-        return Standing(left, self.guess, progress)
+            return Standing(left, self.answer, 1.0, exact=exact)
+        sure = tuple(item for item in self.guess if listed[item])
+        guess = sure if goal.promise == "share" else self.guess
+        return Standing(left, guess, self._progress(problem, goal), sure=sure)
+
+    def _sides(self, problem: Problem, goal: Goal) -> tuple[NDArray[np.bool_], NDArray[np.bool_], bool]:
+        """(m,), (m,): items known to be in the answer and out of it; and whether all holds without a tolerance."""
+        assert self.wealth is not None
+        claims, none = goal.claims(problem, self.guess), np.zeros(problem.n_items, dtype=np.bool_)
+        if self.strict is not None and goal.promise == "all":
+            out, listed = self.strict >= needed(problem, goal)
+            there = np.where(np.isin(np.arange(problem.n_items), self.guess), listed, out)
+            return listed, out, bool(there[claims.against].all())
+        wealth = self.wealth if goal.epsilon == 0 else self._accounts(problem, goal.strict())
+        if goal.promise == "share":
+            inside = np.isin(claims.against, self.guess)
+            made, strictly = self._accepted(problem, goal), accepted(wealth, inside, needed(problem, goal))
+            listed, out = none.copy(), none.copy()
+            listed[claims.against[made & inside]], out[claims.against[strictly & ~inside]] = True, True
+            return listed, out, bool(strictly.all())
+        alone = goal.apart(problem) if self.answer is None else max(goal.rivals(problem), 1)
+        enough = math.inf if alone is None else math.log(alone / problem.outcome.left(goal.delta))
+        doubted = claims.against[~(wealth >= enough)]
+        return none, ~np.isin(np.arange(problem.n_items), doubted), not doubted.size
+
+    def _progress(self, problem: Problem, goal: Goal) -> float:
+        """How far the weakest account has come to what it needs."""
+        assert self.wealth is not None
+        claims, enough = goal.claims(problem, self.guess), needed(problem, goal)
+        if goal.promise == "share":
+            return lacking(self.wealth, np.isin(claims.against, self.guess), enough)
+        wealth = self.wealth if self.peaks is None else self.peaks.max(axis=0)[claims.against]
+        return float(np.clip(np.nan_to_num(wealth.min(initial=enough)) / enough, 0.0, 0.999))
+
+
+def _raised(peaks: Array | None, at: tuple[NDArray[np.int64], NDArray[np.int64]], wealth: Array, m: int) -> Array:
+    """(2, m): the larger of the two at the places of some accounts; what is not a number raises nothing."""
+    out = np.full((2, m), -np.inf) if peaks is None else peaks.copy()
+    out[at] = np.fmax(out[at], wealth)
+    return out
 
 
 def needed(problem: Problem, goal: Goal) -> float:

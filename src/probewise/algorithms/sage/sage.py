@@ -20,7 +20,7 @@ from probewise.algorithms.sage.prior import Memo, Prior
 from probewise.coordinates import Counts
 from probewise.design import Directions, star
 from probewise.errors import InvalidAlgorithm, InvalidGoal
-from probewise.goals import Answer, BestItem, Goal
+from probewise.goals import Answer, BestItem, Goal, Promise
 from probewise.measurements import Measurements
 from probewise.pooling import Pooled
 from probewise.problem import Problem
@@ -63,6 +63,7 @@ class Sage(Algorithm[State]):
     summary: ClassVar[str] = "Pools all rounds, designs for the current leader, rules items out by bets on it."
     reference: ClassVar[str] = "docs/sage.md"
     goals: ClassVar[tuple[type[Goal], ...]] = (Goal,)
+    promises: ClassVar[tuple[Promise, ...]] = ("all", "share")
     learns_sigma: ClassVar[bool] = True
     minds_stock: ClassVar[bool] = True
     takes_any_rounds: ClassVar[bool] = True

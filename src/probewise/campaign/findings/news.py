@@ -37,7 +37,9 @@ def news(before: Stand, now: Stand, ledger: Ledger, *, certified: bool) -> list[
     if now.declared is not None and before.declared != now.declared:
         found = [f"'{names[item]}'" for item in now.declared]
         exact = now.exact and len(now.left) == len(found)
-        sure = f"{words.claim(found, exact=exact)}, with confidence {1 - ledger.risk:.4g}."
+        share = words.goal.promise == "share"
+        surely = words.goal.assurance(ledger.risk) if share else f", with confidence {1 - ledger.risk:.4g}"
+        sure = f"{words.claim(found, exact=exact)}{surely}."
         out.append(
             sure if certified else f"{listed(found)} came out first, but {_are(found)} not certified: see status."
         )

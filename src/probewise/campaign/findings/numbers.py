@@ -48,6 +48,8 @@ class Numbers:
     """Whether the algorithm has an answer."""
     exact: bool
     """Whether it holds without the tolerance."""
+    sure: Answer
+    """Items that are known to be in the answer before all of it is known."""
     reason: str
     """Why the leader leads."""
     sentence: str
@@ -133,7 +135,8 @@ def numbers(
     labels = range(1, len(batches) + 1) if labels is None else labels
     words, measured = Words(goal, quantity), sum(batch.n for batch in batches)
     fates = _fates(upward, words, rounds, standings, labels, leader, problem.outcome.guess(pool.pure_error))
-    places = Places(problem, words, leader, guess, answer is not None, fates, measured)
+    sure = standings[-1].sure if standings and answer is None and leader is not None else ()
+    places = Places(problem, words, leader, guess, answer is not None, fates, measured, sure)
     items = []
     for i, name in enumerate(problem.item_names):
         state, when, by, why = places.of(i, float(gaps.value[i]), float(gaps.width[i]))
@@ -146,9 +149,10 @@ def numbers(
     risk = goal.delta if risk is None else risk
     reason = "" if leader is None else words.reason(items, items[leader].name, rival, len(guess))
     exact = (not standings or standings[-1].exact) and not any(item.state == "tied" for item in items)
-    found = words.sentence(items, leader, guess, rival, None if answer is None else risk, exact, measured=measured)
+    holds = None if answer is None else exact
+    found = words.sentence(items, leader, guess, rival, risk, holds, sure=sure, measured=measured)
     decided = answer is not None
-    return Numbers(tuple(items), tuple(order), leader, guess, rival, decided, exact, reason, found, data)
+    return Numbers(tuple(items), tuple(order), leader, guess, rival, decided, exact, sure, reason, found, data)
 
 
 def intervals(problem: Problem, goal: Goal, pool: Pooled, rows: Array, sizes: Array) -> tuple[Array, Array]:

@@ -49,6 +49,8 @@ class Status:
     """All items declared, perhaps none; None until they are, or while the data contradict the assumptions."""
     leader: str | None
     """The first item of the answer or, until there is one, the item in front."""
+    sure: tuple[str, ...]
+    """Items that are known to be in the answer before all of it is known; where a share may be wrong, those listed."""
     remaining: tuple[str, ...]
     """Items that may be in the answer."""
     progress: float | None
@@ -115,6 +117,7 @@ def status(ledger: Ledger, trail: Trail, appraisal: Appraisal) -> Status:
         item=answer[0] if answer else None,
         answer=answer,
         leader=None if found.leader is None else names[found.leader],
+        sure=tuple(names[i] for i in found.sure) if sound else (),
         remaining=tuple(names[i] for i in standing.remaining),
         progress=standing.progress,
         measurements=data.n,
@@ -244,11 +247,12 @@ def _amendments(ledger: Ledger) -> Iterator[str]:
 def _sentence(ledger: Ledger, found: Numbers, adequacy: Adequacy, tests: Sequence[Confirmation]) -> str:
     """Why the leader leads, and what to do next."""
     contradicted = any(own.contradicts for own in tests)
-    if found.decided and (contradicted or not adequacy.certifies):
+    if (found.decided or found.sure) and (contradicted or not adequacy.certifies):
         why = "the data contradict what the confidence rests on"
         why = "measurements made to confirm it contradict it" if contradicted else why
-        first = listed([found.items[i].name for i in found.guess]) or "No item"
-        are = "is" if len(found.guess) <= 1 else "are"
+        front = found.guess if found.decided else found.sure
+        first = listed([found.items[i].name for i in front]) or "No item"
+        are = "is" if len(front) <= 1 else "are"
         return f"{first} came out first, but {are} not certified: {why}. {found.reason}"
     if found.decided:
         checked = "".join(f" {own.sentence}" for own in tests)

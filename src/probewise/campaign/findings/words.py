@@ -72,7 +72,12 @@ class Words:
         """In which round, by whom, and how clearly."""
         size = self.quantity.difference(three_digits(behind))
         clearly = "" if math.isnan(behind) else f": {size} behind {by}, {errors:.1f} standard errors"
-        return f"ruled out in round {round_}{clearly}"
+        return f"{self.gone} in round {round_}{clearly}"
+
+    @property
+    def gone(self) -> str:
+        """What is said of an item that is not in the answer: where a share of them may be wrong, no more than that."""
+        return "left out" if self.goal.promise == "share" else "ruled out"
 
     def sentence(
         self,
@@ -80,12 +85,17 @@ class Words:
         leader: int | None,
         guess: Answer,
         rival: int | None,
-        risk: float | None,
-        exact: bool,
+        risk: float,
+        exact: bool | None,
         *,
+        sure: Answer = (),
         measured: int = 0,
     ) -> str:
-        """Who leads or, with a bound on the risk, is found, how surely, and why; after so many measurements."""
+        """Who leads or is found, how surely, and why; after so many measurements.
+
+        ``exact`` says whether what is found holds without the tolerance, and is None while it is open; some items may
+        be ``sure`` before others are.
+        """
         if len(items) == 1 and guess:
             return f"{items[0].name} is the only item."
         if leader is None and measured:
@@ -93,18 +103,21 @@ class Words:
         if leader is None:
             return f"Nothing has been measured yet; {len(items):,} items are to be compared."
         names, reason = [items[i].name for i in guess], self.reason(items, None, rival, len(guess))
-        if risk is None:
+        if exact is None and sure:
+            found = self.claim([items[i].name for i in sure], exact=self.goal.promise == "all" or not self.goal.epsilon)
+            return f"{found}{self.goal.assurance(risk)}, and others may follow: {reason}"
+        if exact is None:
             return f"{listed(names or [items[leader].name])} lead{'s' * (len(guess) <= 1)}: {reason}"
-        return f"{self.claim(names, exact=exact)}, with confidence {100.0 * (1.0 - risk):.4g} %: {reason}"
+        return f"{self.claim(names, exact=exact)}{self.goal.assurance(risk)}: {reason}"
 
     def reason(self, items: Sequence[ItemNumbers], who: str | None, rival: int | None, front: int) -> str:
         """Why the leader, called by its name or not, leads; with ``front`` items in the answer."""
         if len(items) == 1:
             return ""
         gone = sum(item.state == "eliminated" for item in items)
-        out = f"{gone:,} of {len(items):,} items are ruled out"
+        out = f"{gone:,} of {len(items):,} items are {self.gone}"
         control = sum(item.state == "control" for item in items)
-        out = "all other items are ruled out" if gone == len(items) - front - control else out
+        out = f"all other items are {self.gone}" if gone == len(items) - front - control else out
         unknown = sum(math.isnan(item.behind) for item in items)
         out += f", and {unknown:,} cannot be compared with it yet" if unknown else ""
         lead = "" if rival is None or not self.goal.ranks else f"{self._lead(who, items[rival])}; "
@@ -148,6 +161,8 @@ class Places:
     """Item that is ruled out: in which round, by whom, and why."""
     measured: int = 0
     """Measurements so far."""
+    sure: Answer = ()
+    """Items that are known to be in the answer before all of it is known."""
 
     def of(self, i: int, value: float, width: float) -> tuple[str, int | None, str | None, str]:
         """State, round, by whom and why of item i, which is behind the leader by a value that is known to a width."""
@@ -175,13 +190,14 @@ class Places:
     def _in_front(self, i: int) -> tuple[str, None, None, str]:
         """State and reason of an item of the answer, or of what looks like it."""
         goal, epsilon = self.words.goal, self.words.quantity.difference(f"{self.words.goal.epsilon:.4g}")
-        if not self.decided:
+        if not self.decided and i not in self.sure:
             end = "lowest" if goal.minimise else "highest"
             high = f"{end} estimate" if i == self.leader else f"one of the {end} estimates"
             return "leading", None, None, f"{high} of those that are left"
         if not goal.ranks:
-            up_to = f", up to {epsilon}" if goal.epsilon > 0 else ""
-            return goal.found, None, None, f"shown to be {self.words.predicate}{up_to}"
+            up_to = f", up to {epsilon}" if goal.epsilon > 0 and (self.decided or goal.promise == "share") else ""
+            shown = "listed as" if goal.promise == "share" else "shown to be"
+            return goal.found, None, None, f"{shown} {self.words.predicate}{up_to}"
         within = f"nothing left can be more than {epsilon} better"
         others = len(self.fates) < self.problem.n_items - len(self.guess)
         alone = "the only one left" if len(self.guess) == 1 else f"one of the {len(self.guess)} that are left"

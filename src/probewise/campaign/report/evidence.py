@@ -200,6 +200,13 @@ def assumptions(view: View) -> Html:
         f"{percent(1.0 - view.ledger.risk)} over the whole campaign, however many rounds it took and how often one "
         f"looked{_versions(view.ledger.amended)}."
     )
+    if goal.promise == "share":
+        promise = (
+            "If this is so, whenever the campaign is ended, and for whatever reason, the list of that moment is wrong "
+            f"in at most {percent(view.ledger.risk)} of its items on average over all such campaigns{within}"
+            f"{_versions(view.ledger.amended)}; and so are the items left out. It is a promise about one list: to act "
+            "upon several, each at its own time, is not covered."
+        )
     if not view.proven:
         promise = "For the algorithm of this campaign, with these settings and data, no error probability is proven."
     return section(

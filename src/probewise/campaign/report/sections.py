@@ -31,7 +31,7 @@ def headline(view: View) -> str:
     first = listed(names) or "no item"
     if view.certified:
         found = words.claim(names, exact=now.exact)
-        return f"{found}, with confidence {percent(1.0 - view.ledger.risk)}."
+        return f"{found}{words.goal.assurance(view.ledger.risk)}."
     if view.declared and view.contradicted:
         return f"The decision is in doubt: {first} came out first, but measurements made to confirm it contradict it."
     if view.declared and not view.adequacy.certifies:
@@ -40,6 +40,11 @@ def headline(view: View) -> str:
         return f"{first} came out first; how sure that is, is not proven for the algorithm that was used."
     if view.trail.answer is not None or view.ledger.declared is not None:
         return "The decision is in doubt: what was declared is not what the records lead to."
+    if now.sure and view.adequacy.certifies and view.proven:
+        exact = words.goal.promise == "all" or not words.goal.epsilon
+        found = words.claim([now.items[item].name for item in now.sure], exact=exact)
+        others = plural(now.remaining - len(now.sure), "other item")
+        return f"{found}{words.goal.assurance(view.ledger.risk)}; {others} of {items:,} may follow."
     first = listed(names) or now.items[now.leader].name
     others = plural(now.remaining - max(len(names), 1), "other item")
     sure = view.status.confidence
@@ -146,8 +151,9 @@ def ranking(view: View) -> Html:
     picture = _intervals(view, order) if leader is not None else None
     caption = (
         f"Lines are intervals; all of them, for all pairs of items and at all times, hold with confidence {delta}. "
-        f"Filled: may still be {view.words.predicate}; hollow: ruled out or tied. An item can be ruled out "
-        "although its interval touches 0, because a decision needs less than an interval for every pair."
+        f"Filled: may still be {view.words.predicate}; hollow: {view.words.gone} or tied. An item can be "
+        f"{view.words.gone} although its interval touches 0, because a decision needs less than an interval for every "
+        "pair."
     )
     levels = any(math.isfinite(item.estimate) for item in now.items)
     why = (
@@ -203,7 +209,7 @@ def _items(view: View, shown: Sequence[int], levels: bool) -> Html:
         distance = ("–", "–") if front else (number(item.behind, apart), span(item.least, item.most, apart))
         mark = () if item.state == "eliminated" else (_state(view, item.state),)
         told = item.by == leader and item.least > 0  # by the columns beside it
-        why = f"ruled out in round {item.round}" if told else item.why
+        why = f"{view.words.gone} in round {item.round}" if told else item.why
         rows.append((rank[i], item.name, *level, *distance, joined([*mark, why], " ")))
     heading = f"estimated {view.charter.quantity.heading}" if view.charter.quantity else "estimate"
     behind = view.charter.quantity.difference_heading("behind")
@@ -218,7 +224,8 @@ def _state(view: View, state: str) -> Html:
     """What is not certified is not called the best."""
     if state != view.charter.goal.found:
         return badge(state, state)
-    return badge(state, "best") if view.certified else badge("first", "doubtful")
+    shown = view.certified or (not view.declared and view.adequacy.certifies and view.proven)
+    return badge(state, "best") if shown else badge("first", "doubtful")
 
 
 def _rest(view: View, rest: Sequence[int], levels: bool) -> Html | None:

@@ -200,8 +200,8 @@ def budgeted(probes: Array, cost: Array) -> Coordinates:
 
     transform = np.sqrt(len(probes)) * solve_triangular(triangle, plain.transform.T, trans=1).T
     rows = image(probes, transform, precise=True).rows / root
-    judged = coordinates(rows)
-    if judged.rank < plain.rank or judged.condition > _WORST:
+    judged, sizes = coordinates(rows), np.linalg.norm(rows, axis=0)  # equal sizes, were it not for rounding
+    if judged.rank < plain.rank or judged.condition > _WORST or sizes.min() * _WORST < sizes.max():
         return space
     basis = np.linalg.qr(plain.basis * (plain.scale / space.scale)[:, None])[0]
     return replace(space, transform=transform, probes=rows, basis=basis)

@@ -188,8 +188,8 @@ def test_unequal_noise_and_counts_keep_their_digits() -> None:
     y = [Fraction(v) for v in (1.0, -2.0, 0.5)]
     exact = float(sum(a * b for a, b in zip(y, solved(V, y), strict=True)))
     np.testing.assert_allclose(estimate.variance([[1.0, -2.0, 0.5]]), exact, rtol=1e-12)
-    # The precisely measured probe keeps its own variance 1e-16 beside directions of variance 1e4 and more. Its features,
-    # rounded, have a part of their last digit in these directions, so no method can come closer than the square of that.
+    # The precisely measured probe keeps its own variance 1e-16 beside directions of variance 1e4 and more. The last
+    # digit of its features has a part in these directions, so no method can come closer than the square of that.
     largest = float(sum(abs(v) for i in range(3) for v in solved(V, [Fraction(int(i == j)) for j in range(3)])))
     last = 3 * np.finfo(float).eps * np.linalg.norm(probes[1])
     np.testing.assert_allclose(estimate.variance(probes[1:2]), 1e-16, rtol=1e-9, atol=largest * last**2)

@@ -11,6 +11,8 @@ from probewise.errors import InvalidAlgorithm
 
 _ORDERED = 1_000
 """Probes of a plan whose order is looked at; those that would come later are in the order of their numbers."""
+_TIE = 1e-9
+"""Relative difference of squared lengths that may be rounding."""
 _NOTHING = 1e-9
 """Part of its length, squared, below which a row adds nothing to the rows before it."""
 
@@ -116,7 +118,7 @@ def spread(probes: Array, plan: Counts) -> tuple[Counts, int]:
     size, part, at, anew = np.einsum("ij,ij->i", rows, rows), rows, 0, True
     while left.size and at < _ORDERED:
         lengths = np.einsum("ij,ij->i", part, part)
-        pick = int(np.argmax(lengths))
+        pick = int(np.argmax(lengths >= (1.0 - _TIE) * lengths.max()))  # the first of several, whoever rounds
         if lengths[pick] <= _NOTHING * size[left[pick]]:
             if anew:  # the rest are rows of zeros
                 break

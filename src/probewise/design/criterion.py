@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from probewise.arithmetic import UNIT, difference, image, rank_and_members
 from probewise.coordinates import Array, Coordinates, coordinates, unscaled
-from probewise.design.farthest import Labels, about_mean, candidates, far_pairs, farthest_from, square_norms
+from probewise.design.farthest import Labels, about_mean, candidates, coarsely, far_pairs, farthest_from, square_norms
 from probewise.errors import InvalidDesign
 from probewise.threads import few
 
@@ -295,7 +295,7 @@ def _longest(squares: Array, count: int) -> Labels:
 def spread(vectors: Array, count: int) -> Labels:
     """At most ``count`` rows, longest first, leaving out those nearly parallel to one already taken."""
     squares = square_norms(vectors)
-    pool = np.argsort(-squares, kind="stable")[: max(_POOL, 10 * count)]
+    pool = np.argsort(-coarsely(squares), kind="stable")[: max(_POOL, 10 * count)]
     pool = pool[squares[pool] > 0]
     units = vectors[pool] / np.sqrt(squares[pool, None])
     taken = np.empty(0, dtype=np.int64)

@@ -19,6 +19,12 @@ def square_norms(rows: Array) -> Array:
     return np.asarray(np.einsum("ij,ij->i", rows, rows))
 
 
+def coarsely(values: Array) -> Array:
+    """The same with 30 bits each, so that what rounding alone tells apart is equal and its order that of the rows."""
+    mantissa, exponent = np.frexp(values)
+    return np.ldexp(np.round(np.ldexp(mantissa, 30)), exponent)
+
+
 class Screens(NamedTuple):
     """Points in single precision: the product of a row of each is a·b - |b|²/2, least for the farthest b from a."""
 
@@ -123,6 +129,8 @@ def far_pairs(among: Candidates, limit: float, *, grow: bool) -> tuple[Labels, L
     pair above the limit is missed and the farthest pair of all is exact. With ``grow``, the limit follows the
     farthest pair found. O(m²d) at worst, O(m) memory.
     """
+    if among.points.shape[0] ** 2 <= _BLOCK:
+        return _far_pairs_of_few(among, limit, grow=grow)
     norms = np.linalg.norm(among.points, axis=1)
     order = np.argsort(-norms, kind="stable")
     scale = float(norms[order[0]]) if norms.size else 0.0
@@ -159,3 +167,20 @@ def far_pairs(among: Candidates, limit: float, *, grow: bool) -> tuple[Labels, L
         return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
     first, second, squares = (np.concatenate(part) for part in zip(*found, strict=True))
     return first, second, squares
+
+
+def _far_pairs_of_few(among: Candidates, limit: float, *, grow: bool) -> tuple[Labels, Labels, Array]:
+    """The same in one block, in double precision; of partners as far as each other, up to rounding, the first."""
+    points = among.points
+    if points.shape[0] == 0:
+        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
+    norms = square_norms(points)
+    between = norms[:, None] + norms - 2.0 * (points @ points.T)
+    partners = np.argmax(between, axis=1)
+    squares = square_norms(points - points[partners])
+    if not grow:
+        first = np.argmax(coarsely(between), axis=1)
+        same = square_norms(points - points[first])
+        partners, squares = np.where(same > limit, first, partners), np.where(same > limit, same, squares)
+    far = squares >= max(limit, float(squares.max())) if grow else squares > limit
+    return among.numbers[far], among.numbers[partners[far]], squares[far]

@@ -21,6 +21,8 @@ _NEARLY = 0.98
 """Share of the target above which the exact search collects directions: those that the next design would make long."""
 _FIRST = 400
 """Probes to begin with, if that is neither few nor many for their dimension: a Newton step may take their cube."""
+_EARLIER = 1e-6
+"""How much shorter the last probe is taken to be than the first where long ones are wanted."""
 _CONIC_SIZE = 20_000
 """Largest number of cones that is handed to the conic solver when the interior-point method falls short."""
 
@@ -57,7 +59,8 @@ def solve(probes: Array, directions: Directions, *, tol: float, start: Labels | 
     """
     n, r = probes.shape
     batch = _batch(r)
-    basis = qr(probes.T, mode="r", pivoting=True)[1][:r].astype(np.int64)
+    earlier = 1.0 - _EARLIER * np.arange(n) / n  # of equally good probes the first, however a processor rounds
+    basis = qr(probes.T * earlier, mode="r", pivoting=True)[1][:r].astype(np.int64)
     if start is None:
         first = _average_design(probes, directions.moment())
         chosen = np.union1d(basis, np.argsort(-first, kind="stable")[: first_probes(r)])

@@ -28,6 +28,8 @@ from probewise.tables import named
 _TOL = 0.01
 _LEAST = 1e-3
 """Share of the largest weight below which a probe is left out of a design."""
+_EARLIER = 1e-5
+"""How much dearer the last probe is than the first where all else is equal."""
 _NEAR = 0.03
 """Share by which a standard error may be larger for the sake of probes that are like the items."""
 _SOME = 500
@@ -176,6 +178,7 @@ def _designed(problem: Problem, direction: Array, left: Array, items: list[int])
     some = np.union1d(there[np.argsort(far[there], kind="stable")[:_SOME]], np.flatnonzero(weights))
     columns, target = problem.coordinates.probes[some].T, problem.coordinates(direction[None])[0]
     size, price = float(np.linalg.norm(target)), 1.0 + _NEAR * far[some] / (far[some].max() or 1.0)
+    price += _EARLIER * np.arange(some.size) / some.size  # of designs as good as each other always the same
     found = linprog(
         np.tile(price, 2), A_eq=np.hstack([columns, -columns]), b_eq=target / size, bounds=(0, None), method="highs-ds"
     )

@@ -1,4 +1,4 @@
-"""Products of tables beyond double precision, with bounds on their rounding, and spans by exact arithmetic."""
+"""Products of tables beyond double precision, with bounds on their rounding; spans by exact arithmetic; ties."""
 
 from __future__ import annotations
 
@@ -34,6 +34,12 @@ class Difference(NamedTuple):
     """The rounded numbers."""
     low: Array
     """What rounding took from them, exactly."""
+
+
+def coarsely(values: Array) -> Array:
+    """The same with 30 bits each, so that what rounding alone tells apart is equal and its order that of the rows."""
+    mantissa, exponent = np.frexp(values)
+    return np.ldexp(np.round(np.ldexp(mantissa, 30)), exponent)
 
 
 def difference(one: Array, other: Array) -> Difference:

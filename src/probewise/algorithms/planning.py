@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from probewise.arithmetic import coarsely
 from probewise.coordinates import Array, Counts, coordinates, unscaled
 from probewise.design import Directions, Pairs, largest_variance, optimal_design, recertified, reduce_support
 from probewise.design.criterion import contains
@@ -211,7 +212,9 @@ def check_stock(problem: Problem, claims: Claims, counts: Counts, room: Array) -
 
 
 def _rounded(problem: Problem, weights: Array, n: int) -> Counts:
-    """(n_probes,): ``n`` measurements by a design, even if it has more probes than that."""
+    """(n_probes,): ``n`` measurements by a design, even if it has more probes than that; of equal ones the first."""
+    weights = coarsely(weights)
+    weights = weights / weights.sum()
     if n >= np.count_nonzero(weights):
         return efficient_counts(weights, n)
     return round_design(weights, n, probes=problem.scaled_probes, method="regret").counts

@@ -9,9 +9,9 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from probewise.arithmetic import UNIT, difference, image, rank_and_members
+from probewise.arithmetic import UNIT, coarsely, difference, image, rank_and_members
 from probewise.coordinates import Array, Coordinates, coordinates, unscaled
-from probewise.design.farthest import Labels, about_mean, candidates, coarsely, far_pairs, farthest_from, square_norms
+from probewise.design.farthest import Labels, about_mean, candidates, far_pairs, farthest_from, square_norms
 from probewise.errors import InvalidDesign
 from probewise.threads import few
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from probewise.arithmetic import coarsely
 from probewise.coordinates import Array
 
 Labels = NDArray[np.int64]
@@ -17,12 +18,6 @@ _TILE = (500, 1000)
 def square_norms(rows: Array) -> Array:
     """(k,): the squared Euclidean norm of each row."""
     return np.asarray(np.einsum("ij,ij->i", rows, rows))
-
-
-def coarsely(values: Array) -> Array:
-    """The same with 30 bits each, so that what rounding alone tells apart is equal and its order that of the rows."""
-    mantissa, exponent = np.frexp(values)
-    return np.ldexp(np.round(np.ldexp(mantissa, 30)), exponent)
 
 
 class Screens(NamedTuple):

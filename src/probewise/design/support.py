@@ -67,12 +67,18 @@ def _vanishing_chunk(parts: Array) -> Array:
     rank = int(np.sum(singular > singular[0] * max(parts.shape) * np.finfo(float).eps))
     null = right[rank:].T
     alive, left = np.arange(columns), np.ones(columns)
+    later = np.linspace(
+        1.0, 2.0, columns
+    )  # what falls, as far as there is a choice; a basis of the null space is chance
     while null.shape[1]:
-        vector = null[:, 0] if null[:, 0].max() > 0 else -null[:, 0]
+        vector = null @ (later[alive] @ null)
+        if np.abs(vector).max() <= _CHANCE:
+            vector = null[:, 0]
+        vector = vector if vector.max() > 0 else -vector
         falling = vector > 0
         ratios = np.full(left.size, np.inf)
         np.divide(left, vector, out=ratios, where=falling)
-        gone = int(ratios.argmin())
+        gone = int(np.argmax(ratios <= (1.0 + _CHANCE) * ratios.min()))
         left = _without(np.maximum(left - ratios[gone] * vector, 0.0), gone)
         alive = _without(alive, gone)
         # reflect the null space so that all but one of its vectors vanish at the probe that is gone
@@ -83,6 +89,10 @@ def _vanishing_chunk(parts: Array) -> Array:
     factors = np.zeros(columns)
     factors[alive] = left
     return factors
+
+
+_CHANCE = 1e-9
+"""Relative size of what may be rounding."""
 
 
 def _without(rows: NDArray[Any], gone: int) -> NDArray[Any]:

@@ -11,6 +11,7 @@ from probewise.algorithms.explore_verify import ExploreVerify
 from probewise.algorithms.lingape import LinGapE
 from probewise.algorithms.rage import Rage
 from probewise.algorithms.sage import Sage
+from probewise.algorithms.sequential import FWS, LazyTrackAndStop, LinGame, MLinGapE, TopTwo
 from probewise.algorithms.static import GStatic, XYOracle, XYStatic
 from probewise.algorithms.uniform import Uniform
 from probewise.algorithms.xy_adaptive import XYAdaptive
@@ -19,10 +20,15 @@ from probewise.extensions import found_class
 ALGORITHMS: dict[str, type[Algorithm[Any]]] = {
     "alba": ALBA,
     "explore-verify": ExploreVerify,
+    "fws": FWS,
     "g-static": GStatic,
+    "lazy-track-and-stop": LazyTrackAndStop,
+    "lingame": LinGame,
     "lingape": LinGapE,
+    "m-lingape": MLinGapE,
     "rage": Rage,
     "sage": Sage,
+    "top-two": TopTwo,
     "uniform": Uniform,
     "xy-adaptive": XYAdaptive,
     "xy-oracle": XYOracle,
@@ -43,15 +49,20 @@ def algorithm_named(name: str) -> type[Algorithm[Any]] | None:
 __all__ = [
     "ALBA",
     "ALGORITHMS",
+    "FWS",
     "Algorithm",
     "Batched",
     "ExploreVerify",
     "Forecast",
     "GStatic",
+    "LazyTrackAndStop",
+    "LinGame",
     "LinGapE",
+    "MLinGapE",
     "Rage",
     "Sage",
     "Standing",
+    "TopTwo",
     "Uniform",
     "XYAdaptive",
     "XYOracle",

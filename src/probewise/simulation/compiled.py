@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from probewise.algorithms.base import Algorithm
-from probewise.algorithms.lingape.lingape import Comparison, LinGapE, first_largest
+from probewise.algorithms.lingape.lingape import Comparison, LinGapE
+from probewise.algorithms.sequential.steps import first_largest
 from probewise.algorithms.lingape.shares import shares
 from probewise.confidence import SelfNormalised, TrackAndStop
 from probewise.coordinates import Array, Counts
@@ -43,7 +44,7 @@ def in_order(environment: LinearEnvironment, rng: np.random.Generator) -> Observ
 
     def observe(counts: Counts, step: int) -> Measurements:
         at = np.repeat(np.arange(counts.size), counts)
-        numbers, means = _numbers(environment, at.size, rng), environment.means[at]
+        numbers, means = numbers_of(environment, at.size, rng), environment.means[at]
         binary = environment.noise == "bernoulli"
         outcomes = numbers < means if binary else means + environment.problem.sigma[at] * numbers
         return Measurements.from_outcomes(counts.size, at, outcomes.astype(np.float64))
@@ -72,7 +73,7 @@ def run(
     if algorithm.answer(problem, goal, state) is None and algorithm.initial != "none":
         counts = algorithm.ask(problem, goal, state, rng)
         if counts.sum() > limit:
-            return _result(problem, None, None, data, 0)
+            return result(problem, None, None, data, 0)
         data, rounds = in_order(environment, rng)(counts, 0), 1
         state = algorithm.tell(problem, goal, state, data)
     answer = guess = algorithm.answer(problem, goal, state)
@@ -80,7 +81,7 @@ def run(
         answer, guess, count, mean = _advanced(environment, goal, algorithm, state, data, rng, limit)
         rounds += int((count - data.count).sum())
         data = Measurements(count, mean, np.zeros(problem.n_probes))
-    return _result(problem, answer, guess if data.n else answer, data, rounds)
+    return result(problem, answer, guess if data.n else answer, data, rounds)
 
 
 def _known(algorithm: Algorithm[Any]) -> bool:
@@ -90,7 +91,8 @@ def _known(algorithm: Algorithm[Any]) -> bool:
     return own is None or isinstance(own, SelfNormalised) or (isinstance(own, TrackAndStop) and own.c <= 1.0)
 
 
-def _numbers(environment: LinearEnvironment, size: int, rng: np.random.Generator) -> Array:
+def numbers_of(environment: LinearEnvironment, size: int, rng: np.random.Generator) -> Array:
+    """(size,): random numbers, one for each measurement to come."""
     noise = environment.additive
     if noise is None:
         law = environment.problem.outcome.name
@@ -98,7 +100,8 @@ def _numbers(environment: LinearEnvironment, size: int, rng: np.random.Generator
     return rng.random(size) if noise == "bernoulli" else unit_noise(noise, size, rng)
 
 
-def _result(problem: Problem, answer: Answer | None, guess: Answer | None, data: Measurements, rounds: int) -> Result:
+def result(problem: Problem, answer: Answer | None, guess: Answer | None, data: Measurements, rounds: int) -> Result:
+    """What ``loop`` returns at the end of such a run."""
     status = "budget exhausted" if answer is None else "identified"
     names = tuple(problem.item_names[i] for i in guess or ())
     theta = least_squares(problem.probes, data, sigma=problem.sigma).theta
@@ -124,7 +127,7 @@ def _advanced(
     while why != kernel.STOPPED:
         if numbers.size == 0:
             _refresh(setting, work, penalty)
-            numbers = _numbers(environment, int(min(_BLOCK, limit - done)), rng)
+            numbers = numbers_of(environment, int(min(_BLOCK, limit - done)), rng)
         used, why = kernel.advance(setting, work, numbers)
         done, numbers = done + used, numbers[used:]
         if why == kernel.UNKNOWN:

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from probewise.algorithms import Algorithm
 from probewise.algorithms.lingape import LinGapE
+from probewise.algorithms.sequential import Sequential
 from probewise.coordinates import Array
 from probewise.design import digest, remembering
 from probewise.errors import InvalidProblem, MissingExtra
@@ -22,7 +23,7 @@ from probewise.measurements import Measurements
 from probewise.problem import Problem
 from probewise.result import Result
 from probewise.run import Observe, loop
-from probewise.simulation import compiled
+from probewise.simulation import compiled, one_by_one
 from probewise.simulation.environment import LinearEnvironment, Noise
 from probewise.simulation.journal import Journal, Row, described, file_stem
 from probewise.simulation.table import SHARE, Runs
@@ -184,7 +185,7 @@ def _identified(
     stream: Callable[[int, int], np.random.Generator],
     budget: int | None,
 ) -> Result:
-    """Rounds are drawn as a whole, except for LinGapE, whose measurements take numbers from one stream in turn."""
+    """Rounds are drawn as a whole, except for methods that measure one by one, by numbers from one stream in turn."""
 
     def drawn(counts: NDArray[np.int64], step: int) -> Measurements:
         return environment.draw(counts, stream(step, _OUTCOMES))
@@ -195,6 +196,11 @@ def _identified(
         if compiled.supports(algorithm):
             return compiled.run(environment, goal, algorithm, numbers, budget=budget)
         observe = compiled.in_order(environment, numbers)  # the same rows without numba
+    if isinstance(algorithm, Sequential) and environment.additive is not None:
+        numbers = stream(0, _OUTCOMES)
+        if one_by_one.supports(algorithm):
+            return one_by_one.run(environment, goal, algorithm, numbers, budget=budget)
+        observe = compiled.in_order(environment, numbers)
     return loop(
         environment.problem,
         goal,

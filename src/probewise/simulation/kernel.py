@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from probewise.algorithms.lingape.shares import TIE
+from probewise.algorithms.sequential.steps import TIE
 from probewise.coordinates import Array
 
 Ints = NDArray[np.int64]

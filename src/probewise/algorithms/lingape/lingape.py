@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
-from scipy import linalg
 
 from probewise.algorithms.base import Algorithm, Standing
-from probewise.algorithms.lingape.shares import TIE, shares, spanner
+from probewise.algorithms.lingape.shares import shares
+from probewise.algorithms.sequential.first import spanner, told, unit
+from probewise.algorithms.sequential.steps import first_largest
 from probewise.confidence import Estimator, Evidence, SelfNormalised, Threshold, TrackAndStop, require
 from probewise.coordinates import Array, Counts
 from probewise.errors import InvalidAlgorithm
@@ -103,7 +104,7 @@ class LinGapE(Algorithm[Comparison]):
         if problem.n_items == 1:
             return Comparison(problem.scaled_probes, problem.items, self.threshold or TrackAndStop(), count, None)
         if self.norm_bound is None:
-            transform = _unit(problem.coordinates.probes, self._first(problem))
+            transform = unit(problem.coordinates.probes, self._first(problem))
             probes, items = problem.coordinates.probes @ transform, problem.coordinates(problem.items) @ transform
             return Comparison(probes, items, self.threshold or TrackAndStop(), count, None)
         fit = RankOne.start(self.penalty * np.eye(problem.dimension))
@@ -125,7 +126,7 @@ class LinGapE(Algorithm[Comparison]):
             return state
         count = state.count + measurements.count
         heard = measurements if state.early is None else state.early + measurements
-        fit = _told(state, heard.count, heard.mean / problem.sigma)
+        fit = told(state.probes, state.fit, heard.count, heard.mean / problem.sigma)
         if fit is None:
             return replace(state, count=count, early=heard)
         return self._compared(problem, goal, replace(state, count=count, fit=fit, early=None))
@@ -192,35 +193,3 @@ class LinGapE(Algorithm[Comparison]):
 def _norms(fit: RankOne, items: Array, leader: int) -> Array:
     """(m,): ‖z - z_leader‖ in the norm of V⁻¹."""
     return np.sqrt(np.maximum(fit.norm2(items - items[leader]), 0.0))
-
-
-def first_largest(values: Array) -> int:
-    """The first of the values (k,) that equal the largest up to TIE."""
-    top = float(values.max())
-    return int(np.argmax(values >= top - TIE * abs(top)))
-
-
-def _unit(probes: Array, counts: Counts) -> Array:
-    """(r, r): a transform of ``probes`` (n, r) under which ``counts`` (n,) of them have information I.
-
-    It is larger by TIE, so that V ⪰ I, which TrackAndStop waits for, holds from then on whatever the rounding.
-    """
-    root = np.linalg.cholesky(probes.T @ (counts[:, None] * probes))
-    return math.sqrt(1.0 + TIE) * linalg.solve_triangular(root, np.eye(len(root)), lower=True).T
-
-
-def _told(state: Comparison, count: Counts, mean: Array) -> RankOne | None:
-    """The estimate with ``count`` (n,) more measurements of each probe, of ``mean`` (n,) in units of the noise.
-
-    None as long as they do not span all features, as when rows of the first round, whose information is I, are missing.
-    """
-    asked = np.flatnonzero(count)
-    rows, weight, outcome = state.probes[asked], count[asked], mean[asked]
-    if state.fit is not None and weight.sum() == 1:
-        return state.fit.updated(rows[0], float(outcome[0]))
-    information, moment = (weight * rows.T) @ rows, rows.T @ (weight * outcome)
-    if state.fit is not None:
-        information, moment = information + state.fit.information, moment + state.fit.information @ state.fit.theta
-    elif np.linalg.eigvalsh(information)[0] <= TIE:
-        return None
-    return RankOne.start(information, moment)

@@ -8,14 +8,12 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg
 
+from probewise.algorithms.sequential.first import spanner
+from probewise.algorithms.sequential.steps import TIE
 from probewise.coordinates import Array
 from probewise.errors import NotIdentifiable
 from probewise.problem import Problem
-
-TIE = 1e-9
-"""Values closer than this, relative to the largest, count as equal: rounding decides no tie."""
 
 
 class Shares(NamedTuple):
@@ -96,17 +94,3 @@ def _least(probes: Array, root: Array, y: Array) -> tuple[Array, Array]:
         raise NotIdentifiable(f"{reason}; choose selection='greedy' or remove probes that are nearly multiples.")
     u: Array = solution.x
     return np.abs(u[: root.size] - u[root.size :]), np.asarray(solution.eqlin.marginals)
-
-
-def spanner(probes: Array) -> NDArray[np.int64]:
-    """(r,): rows of ``probes`` (n, r) of rank r, ascending; coefficients in [-2, 2] make all others of them.
-
-    Awerbuch and Kleinberg 2004: each exchange more than doubles the volume; a pivoted QR gives a good start.
-    """
-    chosen = linalg.qr(probes.T, mode="r", pivoting=True)[1][: probes.shape[1]]
-    while True:
-        coefficients = np.abs(np.linalg.solve(probes[chosen].T, probes.T))
-        row, column = np.unravel_index(int(np.argmax(coefficients)), coefficients.shape)
-        if coefficients[row, column] <= 2.0:
-            return np.sort(chosen).astype(np.int64)
-        chosen[row] = column

@@ -12,7 +12,10 @@ from probewise.algorithms import ALGORITHMS, Algorithm
 from probewise.algorithms.uniform import Uniform
 from probewise.testing import CHECKS, check_algorithm, check_scale, check_solver, informed
 
-SCALE_FREE = ("alba", "explore-verify", "g-static", "lingape", "rage", "sage", "uniform", "xy-oracle", "xy-static")
+SCALE_FREE = (
+    "alba", "explore-verify", "fws", "g-static", "lazy-track-and-stop", "lingame", "lingape", "m-lingape", "rage",
+    "sage", "top-two", "uniform", "xy-oracle", "xy-static",
+)  # fmt: skip
 VARIANTS: dict[str, dict[str, Any]] = {
     "alba x": {"elimination": "x"},
     "alba code": {"variant": "code"},

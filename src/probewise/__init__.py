@@ -52,9 +52,14 @@ _WHERE = {
     "Batched": "algorithms",
     "ALBA": "algorithms",
     "ExploreVerify": "algorithms",
+    "FWS": "algorithms",
+    "LazyTrackAndStop": "algorithms",
+    "LinGame": "algorithms",
     "LinGapE": "algorithms",
+    "MLinGapE": "algorithms",
     "Rage": "algorithms",
     "Sage": "algorithms",
+    "TopTwo": "algorithms",
     "XYStatic": "algorithms",
     "XYOracle": "algorithms",
     "XYAdaptive": "algorithms",
@@ -111,15 +116,20 @@ if TYPE_CHECKING:
     from probewise import instances as instances
     from probewise.algorithms import ALBA as ALBA
     from probewise.algorithms import ALGORITHMS as ALGORITHMS
+    from probewise.algorithms import FWS as FWS
     from probewise.algorithms import Algorithm as Algorithm
     from probewise.algorithms import Batched as Batched
     from probewise.algorithms import ExploreVerify as ExploreVerify
     from probewise.algorithms import Forecast as Forecast
     from probewise.algorithms import GStatic as GStatic
+    from probewise.algorithms import LazyTrackAndStop as LazyTrackAndStop
+    from probewise.algorithms import LinGame as LinGame
     from probewise.algorithms import LinGapE as LinGapE
+    from probewise.algorithms import MLinGapE as MLinGapE
     from probewise.algorithms import Rage as Rage
     from probewise.algorithms import Sage as Sage
     from probewise.algorithms import Standing as Standing
+    from probewise.algorithms import TopTwo as TopTwo
     from probewise.algorithms import Uniform as Uniform
     from probewise.algorithms import XYAdaptive as XYAdaptive
     from probewise.algorithms import XYOracle as XYOracle

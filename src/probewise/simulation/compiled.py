@@ -14,8 +14,8 @@ import numpy as np
 
 from probewise.algorithms.base import Algorithm
 from probewise.algorithms.lingape.lingape import Comparison, LinGapE
-from probewise.algorithms.sequential.steps import first_largest
 from probewise.algorithms.lingape.shares import shares
+from probewise.algorithms.sequential.steps import first_largest
 from probewise.confidence import SelfNormalised, TrackAndStop
 from probewise.coordinates import Array, Counts
 from probewise.errors import InvalidAlgorithm, MissingExtra

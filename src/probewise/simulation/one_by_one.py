@@ -21,7 +21,6 @@ from probewise.errors import InvalidAlgorithm, MissingExtra
 from probewise.estimate import RankOne
 from probewise.goals import Goal
 from probewise.measurements import Measurements
-from probewise.problem import Problem
 from probewise.result import Result
 from probewise.run import check
 from probewise.simulation.compiled import in_order, numbers_of, result
@@ -111,7 +110,7 @@ def _work(state: Tracked, total: Array) -> Work:
 
     fit = state.fit
     assert fit is not None
-    parts = (fit.inverse, fit.theta, fit.added, fit.origin, fit.moment, state.count, total)
+    parts: tuple[Any, ...] = (fit.inverse, fit.theta, fit.added, fit.origin, fit.moment, state.count, total)
     return Work(*(np.array(part) for part in parts))
 
 
@@ -140,9 +139,7 @@ def _fit(state: Tracked, work: Work, used: int) -> RankOne:
     fit = state.fit
     assert fit is not None
     logdet = float(np.linalg.slogdet(fit.base + work.added)[1])
-    return RankOne(
-        work.inverse, work.theta, logdet, fit.base, fit.origin, work.added, work.moment, fit.age + used
-    )
+    return RankOne(work.inverse, work.theta, logdet, fit.base, fit.origin, work.added, work.moment, fit.age + used)
 
 
 def _refreshed(state: Tracked) -> RankOne:

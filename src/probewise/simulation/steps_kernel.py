@@ -79,7 +79,7 @@ class Asked(NamedTuple):
     """Measurements at which a plan is due."""
 
 
-def called(function: FunctionType) -> dict[str, FunctionType]:
+def called(function: Any) -> dict[str, FunctionType]:
     """Name -> functions of this package that a function calls."""
     names, known = function.__code__.co_names, function.__globals__
     return {name: known[name] for name in names if isinstance(known.get(name), FunctionType)}
@@ -90,11 +90,11 @@ def rebuilt(function: FunctionType) -> Any:
     if function not in _REBUILT:
         calls = {name: rebuilt(other) for name, other in called(function).items()}
         copy = FunctionType(function.__code__, {**function.__globals__, **calls}, function.__name__)
-        _REBUILT[function] = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)(copy)
+        _REBUILT[function] = njit(error_model="numpy")(copy)
     return _REBUILT[function]
 
 
-def source(function: FunctionType) -> str:
+def source(function: Any) -> str:
     """What decides the compiled code: the byte code and the constants of a function and of all that it calls."""
     own = repr((function.__code__.co_code, function.__code__.co_consts, function.__code__.co_names))
     return own + "".join(source(other) for _, other in sorted(called(function).items()))
@@ -160,7 +160,9 @@ def _steps(lab: Laboratory, w: Work, asked: Asked, memory: Any, numbers: Array) 
         view = View(lab.probes, lab.cost, w.counts, w.inverse, asked.rows, margins, squares, asked.width)
         if not all_of_it:
             at = asked.sampled
-            view = View(lab.probes, lab.cost, w.counts, w.inverse, asked.rows[at], margins[at], squares[at], asked.width)
+            view = View(
+                lab.probes, lab.cost, w.counts, w.inverse, asked.rows[at], margins[at], squares[at], asked.width
+            )
         measure(lab, w, choose(view, memory), numbers[used])
         used += 1
         margins, squares = asked.rows @ w.theta + asked.offsets, squared(asked.rows, w.inverse)

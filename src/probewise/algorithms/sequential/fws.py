@@ -27,7 +27,7 @@ class Memory(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class FWS(Sequential):
-    """Each step goes to the vertex, or the mixture, that raises all nearly least values fastest; probes follow the mean.
+    """Each step goes where all nearly least values rise fastest, a vertex or a mixture; probes follow the mean step.
 
     Written from the paper: its public code uses a matrix that is never inverted (docs/field.md).
     """

@@ -74,6 +74,7 @@ class LazyTrackAndStop(Sequential):
     def replanned(self, problem: Problem, goal: Goal, state: Tracked) -> Memory:
         """The design that is optimal at the estimate."""
         view, memory = self.seen(problem, state), state.memory
+        assert isinstance(memory, Memory)
         size = np.sqrt(view.squares)
         at = size > 0.0
         margins = np.maximum(view.margins[at], 1e-3 * size[at])  # a tie is no direction of infinite weight

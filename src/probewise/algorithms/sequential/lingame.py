@@ -123,4 +123,5 @@ def gained(view: View, weights: Array, optimism: float) -> Array:
     gains = 0.5 * (shift + bonus(view, optimism)) ** 2
     if optimism > 0.0:
         gains = np.minimum(gains, max(math.log(view.counts.sum()), 1e-3))
-    return gains / view.cost
+    each: Array = gains / view.cost
+    return each

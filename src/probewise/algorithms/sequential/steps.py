@@ -1,4 +1,4 @@
-"""What sampling rules that measure one by one have in common: plain functions of arrays, which numba can compile too."""
+"""What sampling rules that measure one by one have in common: plain functions of arrays, which numba compiles too."""
 
 from __future__ import annotations
 
@@ -49,29 +49,33 @@ def most_behind(wanted: Array, done: Array) -> int:
 
 def spend(weights: Array, cost: Array) -> Array:
     """(n,): what one measurement by ``weights`` (n,), shares of the cost, costs of each probe on average."""
-    return weights / (weights / cost).sum()
+    spent: Array = weights / (weights / cost).sum()
+    return spent
 
 
 def design_inverse(probes: Array, cost: Array, weights: Array) -> Array:
     """(r, r): inverse of Σ w xx'/c, w being shares of the cost; a millionth is equal shares, so that it exists."""
     n = weights.size
     mixed = ((1.0 - 1e-6) * weights + 1e-6 / n) / cost
-    return np.linalg.inv(np.ascontiguousarray((probes * mixed.reshape(n, 1)).T) @ probes)
+    inverse: Array = np.linalg.inv(np.ascontiguousarray((probes * mixed.reshape(n, 1)).T) @ probes)  # type: ignore[assignment]
+    return inverse
 
 
 def squared(rows: Array, inverse: Array) -> Array:
     """(k,): y'My for rows y (k, r)."""
-    return ((rows @ inverse) * rows).sum(axis=1)
+    squares: Array = ((rows @ inverse) * rows).sum(axis=1)
+    return squares
 
 
 def hedged(losses: Array, regret: Array) -> Array:
     """(n,): the weights of AdaHedge (de Rooij, van Erven, Grünwald, Koolen 2014), w ∝ exp(-η·losses), η = log n/D."""
     low = losses.min()
     if regret[0] <= 0.0:  # η is infinite: the best ones alone
-        best = (losses <= low + TIE * abs(low)) * 1.0
-        return best / best.sum()
-    weights = np.exp(-math.log(max(losses.size, 2)) / regret[0] * (losses - low))
-    return weights / weights.sum()
+        weights: Array = (losses <= low + TIE * abs(low)) * 1.0
+    else:
+        weights = np.exp(-math.log(max(losses.size, 2)) / regret[0] * (losses - low))
+    share: Array = weights / weights.sum()
+    return share
 
 
 def hedge(losses: Array, regret: Array, weights: Array, loss: Array) -> None:
@@ -114,11 +118,13 @@ def maximin(payoff: Array) -> Array:
             if i != leave and table[i, enter] != 0.0:
                 table[i] -= table[i, enter] * table[leave]
     prices = np.maximum(table[n, p : p + n], 0.0)
-    return prices / prices.sum()
+    share: Array = prices / prices.sum()
+    return share
 
 
 def reduction(view: View, row: Array) -> Array:
     """(n,): by how much one more measurement of each probe lowers y'V⁻¹y, for its cost."""
     steps = view.probes @ view.inverse
     growth = 1.0 + (steps * view.probes).sum(axis=1)
-    return (steps @ row) ** 2 / growth / view.cost
+    gains: Array = (steps @ row) ** 2 / growth / view.cost
+    return gains

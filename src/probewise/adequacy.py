@@ -96,6 +96,11 @@ class Adequacy:
     """Items whose distance to the leader is within what the misfit could change, closest call first."""
 
     @property
+    def suggested(self) -> float:
+        """A misfit that a new campaign could allow for; 0 if none was seen."""
+        return suggested(self.misfit)
+
+    @property
     def checks(self) -> tuple[Check, Check, Check]:
         """The three checks: noise, drift, fit."""
         return self.noise, self.drift, self.fit
@@ -120,6 +125,14 @@ class Adequacy:
     def sentence(self) -> str:
         """What stands at the top: the answers of the worst verdict."""
         return " ".join(c.found for c in self.checks if c.verdict == self.verdict)
+
+
+def suggested(misfit: float) -> float:
+    """Two standard deviations of the misfit that was seen, rounded up to two digits: heuristic."""
+    if misfit <= 0:
+        return 0.0
+    unit = 10.0 ** (math.floor(math.log10(LIKELY * misfit)) - 1)
+    return float(f"{math.ceil(LIKELY * misfit / unit) * unit:.2g}")
 
 
 def check_adequacy(
@@ -174,6 +187,10 @@ class _Sums:
     """Means of a probe in different rounds around their common mean."""
     bounded: bool
     """Whether the noise is at most sigma."""
+    misfit: Array
+    """(n,): by how much means of probes may be off the model."""
+    lack_of_fit: SumOfSquares
+    """Of the estimate, less what such a misfit may explain."""
 
     @classmethod
     def of(cls, problem: Problem, rounds: Sequence[Measurements], sigma: Array, bounded: bool = True) -> _Sums:
@@ -185,7 +202,13 @@ class _Sums:
         value = float((count * ((mean - pooled.mean) / sigma) ** 2).sum())
         between = SumOfSquares(value, int(np.count_nonzero(count)) - int(np.count_nonzero(pooled.count)))
         estimate = least_squares(problem.probes, pooled, sigma=sigma)
-        return cls(count, mean, sigma, pooled, estimate, within, between, bounded)
+        lack = estimate.lack_of_fit
+        if lack.degrees and problem.misfit.any():
+            index = np.flatnonzero(pooled.count)
+            root = np.sqrt(pooled.count[index]) / sigma[index]
+            rows, target = root[:, None] * estimate.measured.probes, root * pooled.mean[index]
+            lack = SumOfSquares(_least(rows, target, root * problem.misfit[index]), lack.degrees)
+        return cls(count, mean, sigma, pooled, estimate, within, between, bounded, problem.misfit, lack)
 
 
 def _noise(sums: _Sums, goal: Goal, *, stated: bool) -> Check:
@@ -232,7 +255,7 @@ def _fit(
     problem: Problem, sums: _Sums, error: SumOfSquares, misfit: float, residuals: tuple[Residual, ...], risk: _Risk
 ) -> Check:
     """Lack of fit: are the means of the probes linear in the features?"""
-    ask, lack = LINEAR, sums.estimate.lack_of_fit
+    ask, lack = LINEAR, sums.lack_of_fit
     probes, rank = int(np.count_nonzero(sums.pooled.count)), sums.estimate.rank
     if not lack.degrees:
         found = f"Linearity cannot be checked, because {probes} probes were measured and {rank} numbers fitted to them."
@@ -244,12 +267,15 @@ def _fit(
     verdict = _judged(evidence, p_value, matters=risk.items.size > 0)
     numbers = (lack, ratio, p_value, evidence)
     if verdict == "adequate":
-        found = f"The model fits: {probes} probes lie within the noise ({degrees})."
+        allowed = f", up to the misfit of {sums.misfit.max():.3g} that is allowed for" if sums.misfit.any() else ""
+        found = f"The model fits{allowed}: {probes} probes lie within the noise ({degrees})."
         return Check("fit", ask, verdict, found, "", *numbers)
     off = risk.quantity.difference(f"{misfit:.2g}")
     size = f"The model misses the probes by about {off} ({degrees}, {_odds(evidence, p_value)})"
     names = ", ".join(f"{r.name} ({r.difference:+.2g})" for r in residuals[:3])
     advice = f"Add features that explain the worst probes, {names}, or keep only items like the probes that fit."
+    if (allowance := suggested(misfit)) > sums.misfit.max():
+        advice += f" Or begin again and allow for a misfit of {allowance:.2g}."
     return Check("fit", ask, verdict, f"{size}; {risk.sentence(problem)}", advice, *numbers)
 
 
@@ -273,8 +299,32 @@ def _missed(sums: _Sums, scale: float) -> float:
     count = sums.pooled.count[index]
     root = count / np.sqrt(count + scale) / sums.sigma[index]
     rows, target = root[:, None] * sums.estimate.measured.probes, root * sums.pooled.mean[index]
-    gap = target - rows @ np.linalg.lstsq(rows, target)[0]
-    return float(gap @ gap)
+    return _least(rows, target, root * sums.misfit[index])
+
+
+def _least(rows: Array, target: Array, allowed: Array) -> float:
+    """A lower bound, nearly sharp, on |target - rows c - b|² over c and all |b| ≤ ``allowed`` (p,); sharp if that is 0.
+
+    c and b are improved in turn. A residual u that is orthogonal to the rows proves that the least is at least
+    2u'target - |u|² - 2|u|'allowed: linear in what may be chosen, and concave in u.
+    """
+    if not allowed.any():
+        gap = target - rows @ np.linalg.lstsq(rows, target)[0]
+        return float(gap @ gap)
+    basis, off, best = np.linalg.qr(rows)[0], np.zeros(target.size), 0.0
+    for _ in range(_STEPS):
+        rest = target - off
+        rest = rest - basis @ (basis.T @ rest)
+        best = max(best, float(2.0 * (rest @ target) - rest @ rest - 2.0 * (np.abs(rest) @ allowed)))
+        moved = np.clip(rest + off, -allowed, allowed)
+        if np.abs(moved - off).max() <= 1e-9 * allowed.max():
+            break
+        off = moved
+    return best
+
+
+_STEPS = 300
+"""Improvements of a misfit that explains the data."""
 
 
 def _textbook(squares: SumOfSquares, error: SumOfSquares) -> tuple[float, float, str]:

@@ -46,7 +46,9 @@ class Estimate:
     bettor: Bettor | None = None
     """What bets on the outcomes themselves, if their law does."""
     seen: Array | None = None
-    """(p, rank): x_i @ whitener/σ_i² of the measured probes, for bets."""
+    """(p, rank): x_i @ whitener/σ_i² of the measured probes, for bets and a misfit."""
+    misfit: Array | None = None
+    """(p,): n_i h_i of the measured probes, if the mean of an outcome may be off the model by h_i; else None."""
 
     def __post_init__(self) -> None:
         for array in (self.theta, self.information, self.whitener):
@@ -76,6 +78,12 @@ class Estimate:
         rows = _rows(directions, self.theta.size)
         return np.where(self.measured.is_inside(rows, magnitudes), square_norms(rows @ self.whitener), np.inf)
 
+    def bias(self, directions: Array) -> Array:
+        """(k,): by how much the mean of y'θ̂ may be off y'θ, Σ n_i h_i |a_i| where y'θ̂ = Σ n_i a_i mean_i."""
+        if self.misfit is None or self.seen is None:
+            return np.zeros(len(directions))
+        return np.asarray(np.abs((directions @ self.whitener) @ self.seen.T) @ self.misfit)
+
     def largest_variance(self, directions: Directions) -> float:
         """The largest y'V⁻¹y over a set of directions, infinite if one of them lies outside range(V)."""
         _rows(directions.generators, self.theta.size)
@@ -92,12 +100,14 @@ def least_squares(
     sigma: ArrayLike = 1.0,
     bettor: Bettor | None = None,
     unit: Array | None = None,
+    misfit: Array | None = None,
 ) -> Estimate:
     """Weighted least squares of outcomes on probes (n, d), in O(p d²) for p measured probes.
 
     The range is decided on the measured probes without their weights, in units of the features taken from all
     probes, and weights come in afterwards: neither units nor unequal counts or σ can hide a direction. Who knows
     these units, as a ``Problem`` does, has checked probes and ``sigma`` (n,), and saves looking at all of them again.
+    ``misfit`` (n,) is by how much the mean of an outcome may be off the model, as ``bias`` has it.
     """
     matrix, unit, scale = _checked(probes, measurements, sigma, unit)
     index = _measured(measurements)
@@ -106,7 +116,8 @@ def least_squares(
     span, root = made.span, made.root
     solution = made.factor.solved(root * mean)
     residual = root * (mean - span.probes @ solution)
-    seen = (root**2 / np.maximum(count, 1))[:, None] * (made.rows @ made.whitener) if bettor is not None else None
+    wanted = bettor is not None or misfit is not None
+    seen = (root**2 / np.maximum(count, 1))[:, None] * (made.rows @ made.whitener) if wanted else None
     return Estimate(
         theta=span.transform @ solution,
         information=made.information,
@@ -116,6 +127,7 @@ def least_squares(
         pure_error=measurements.pure_error(sigma=sigma),
         bettor=bettor,
         seen=seen,
+        misfit=None if misfit is None else count * misfit[index],
     )
 
 

@@ -23,9 +23,11 @@ class Sums(NamedTuple):
     precision: Array
     """(k,): W = Σ_s 1/v_s(y), v_s(y) the variance of y'θ̂_s in round s; 0 where no round determines y."""
     total: Array
-    """(k,): S = Σ_s y'θ̂_s/v_s(y); S - W y'θ is a martingale with variance W at most."""
+    """(k,): S = Σ_s y'θ̂_s/v_s(y); S - W y'θ is a martingale with variance W at most. Less the ``slack``."""
     bets: Bets | None = None
     """What bets have made, where the law of outcomes bets on them directly."""
+    slack: Array | None = None
+    """(k,): by how much ``total`` is less than S, where outcomes may be off the model by a misfit (docs/misfit.md)."""
 
     @classmethod
     def none(cls, count: int) -> Sums:
@@ -36,31 +38,38 @@ class Sums(NamedTuple):
         """Both sets of rounds together."""
         if not isinstance(other, Sums):
             return NotImplemented
-        return Sums(self.precision + other.precision, self.total + other.total, added(self.bets, other.bets))
+        slack = other.slack if self.slack is None else self.slack if other.slack is None else self.slack + other.slack
+        return Sums(self.precision + other.precision, self.total + other.total, added(self.bets, other.bets), slack)
 
     @property
     def mean(self) -> Array:
         """(k,): S/W, the estimate of y'θ; NaN where no round determines y."""
         known = self.precision > 0
-        return np.where(known, self.total / np.where(known, self.precision, 1.0), np.nan)
+        return np.where(known, self.whole / np.where(known, self.precision, 1.0), np.nan)
+
+    @property
+    def whole(self) -> Array:
+        """(k,): S, with the slack."""
+        return self.total if self.slack is None else self.total + self.slack
 
     def at(self, rows: NDArray[np.bool_] | NDArray[np.int64] | slice) -> Sums:
         """The same, for some of the directions."""
         bets = None if self.bets is None else Bets(*(part[rows] for part in self.bets))
-        return Sums(self.precision[rows], self.total[rows], bets)
+        return Sums(self.precision[rows], self.total[rows], bets, None if self.slack is None else self.slack[rows])
 
     def then(self, other: Sums) -> Sums:
         """Of the same rounds: these directions, and after them the others."""
         bets = self.bets and other.bets and Bets(*map(np.concatenate, zip(self.bets, other.bets, strict=True)))
         total = np.concatenate([self.total, other.total])
-        return Sums(np.concatenate([self.precision, other.precision]), total, bets)
+        slack = None if self.slack is None or other.slack is None else np.concatenate([self.slack, other.slack])
+        return Sums(np.concatenate([self.precision, other.precision]), total, bets, slack)
 
     def lifted(self, by: Array | float) -> Sums:
         """The same for y'θ + ``by``, one number or (k,)."""
         if not np.any(by):
             return self
         bets = None if self.bets is None else self.bets.lifted(by)
-        return Sums(self.precision, self.total + by * self.precision, bets)
+        return Sums(self.precision, self.total + by * self.precision, bets, self.slack)
 
 
 def added(one: Bets | None, other: Bets | None) -> Bets | None:
@@ -70,8 +79,10 @@ def added(one: Bets | None, other: Bets | None) -> Bets | None:
     return Bets(*(a + b for a, b in zip(one, other, strict=True)))
 
 
-def _each(fits: Sequence[Estimate], rows: Array, magnitudes: Array | None) -> tuple[Array, Array, list[Bets | None]]:
-    """(rounds, k) twice, W and S of rows y (k, d) in each of some rounds, by one product for all; and bets on each."""
+def _each(
+    fits: Sequence[Estimate], rows: Array, magnitudes: Array | None
+) -> tuple[Array, Array, list[Bets | None], list[Array | None]]:
+    """(rounds, k) twice, W and S of rows y (k, d) in each of some rounds, by one product for all; bets and slack."""
     ranks = np.array([fit.rank for fit in fits])
     known = np.flatnonzero(ranks)  # a round without rank determines nothing
     variance = np.full((len(fits), rows.shape[0]), np.inf)
@@ -83,14 +94,19 @@ def _each(fits: Sequence[Estimate], rows: Array, magnitudes: Array | None) -> tu
         variance[i, ~fits[i].measured.is_inside(rows, magnitudes)] = np.inf
     precision = np.where(variance > 0, 1.0 / np.where(variance > 0, variance, 1.0), 0.0)
     total = precision * (np.array([fit.theta for fit in fits]) @ rows.T)
-    return precision, total, [_bets(fit, rows, own) for fit, own in zip(fits, precision, strict=True)]
+    bets = [_bets(fit, rows, own) for fit, own in zip(fits, precision, strict=True)]
+    slack = [None if fit.misfit is None else own * fit.bias(rows) for fit, own in zip(fits, precision, strict=True)]
+    for own, less in zip(total, slack, strict=True):
+        own -= 0.0 if less is None else less  # in place, a row of the totals
+    return precision, total, bets, slack
 
 
 def _bets(fit: Estimate, rows: Array, precision: Array) -> Bets | None:
     """Bets on one round, if its outcomes are bet on."""
     if fit.bettor is None or fit.seen is None:
         return None
-    return fit.bettor.bets(precision[:, None] * ((rows @ fit.whitener) @ fit.seen.T), precision)
+    bets = fit.bettor.bets(precision[:, None] * ((rows @ fit.whitener) @ fit.seen.T), precision)
+    return bets if fit.misfit is None else bets.lessened(fit.bias(rows))
 
 
 _PRODUCTS = 200_000
@@ -120,12 +136,13 @@ class Pooled:
         """
         rows = np.asarray(directions, dtype=np.float64)
         if len(self.fits) == since + 1:
-            precision, total, bets = _each(self.fits[since:], rows, magnitudes)
-            return Sums(precision[0], total[0], bets[0])
+            precision, total, bets, slack = _each(self.fits[since:], rows, magnitudes)
+            return Sums(precision[0], total[0], bets[0], slack[0])
         sums = Sums.none(rows.shape[0])
         for fits in Pooled(self.fits[since:])._blocks(rows):
-            precision, total, bets = _each(fits, rows, magnitudes)
-            sums = sums + Sums(precision.sum(axis=0), total.sum(axis=0))
+            precision, total, bets, slack = _each(fits, rows, magnitudes)
+            less = [part for part in slack if part is not None]
+            sums = sums + Sums(precision.sum(axis=0), total.sum(axis=0), None, np.sum(less, axis=0) if less else None)
             for own in bets:
                 sums = sums._replace(bets=added(sums.bets, own))
         return sums
@@ -164,7 +181,9 @@ class Pooled:
 def fitted(problem: Problem, measurements: Measurements) -> Estimate:
     """The estimate from one round alone, with the bets on it; the law of outcomes is as it was known before."""
     bettor = problem.outcome.bettor(measurements) if measurements.n else None
-    return least_squares(problem.probes, measurements, sigma=problem.sigma, unit=problem.unit, bettor=bettor)
+    return least_squares(
+        problem.probes, measurements, sigma=problem.sigma, unit=problem.unit, bettor=bettor, misfit=problem.slack
+    )
 
 
 def guessed(problem: Problem, data: Measurements) -> Array:

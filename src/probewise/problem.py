@@ -41,6 +41,8 @@ class Problem:
     """(n,): the cost of one measurement of each probe, positive."""
     stock: Array
     """(n,): how often each probe can be measured in all, a whole number or infinity; 0 if it is unavailable."""
+    misfit: Array
+    """(n,): by how much the mean outcome of each probe may be off x'θ, at least 0: docs/misfit.md."""
     probe_names: tuple[str, ...]
     """n different names."""
     item_names: tuple[str, ...]
@@ -61,6 +63,7 @@ class Problem:
         outcome: Law | None = None,
         cost: ArrayLike | None = None,
         stock: Sequence[int | None] | ArrayLike | None = None,
+        misfit: ArrayLike | None = None,
         probe_names: Iterable[object] | None = None,
         item_names: Iterable[object] | None = None,
         feature_names: Iterable[object] | None = None,
@@ -86,6 +89,7 @@ class Problem:
             "outcome": _law(sigma, outcome),
             "cost": _frozen(_cost(cost, probe_names)),
             "stock": _frozen(_stock(stock, probe_names)),
+            "misfit": _frozen(_misfit(misfit, probe_names)),
             "probe_names": probe_names,
             "item_names": item_names,
             "feature_names": feature_names,
@@ -108,6 +112,7 @@ class Problem:
         id_column: str | None = None,
         sigma: ArrayLike | Literal["unknown"] | None = None,
         outcome: Law | None = None,
+        misfit: ArrayLike | None = None,
         sigma_column: str | None = None,
         cost_column: str | None = None,
         stock_column: str | None = None,
@@ -139,6 +144,7 @@ class Problem:
             Z.values,
             sigma=sigma if sigma_column is None else first.numbers(sigma_column),
             outcome=outcome,
+            misfit=misfit,
             cost=None if cost_column is None else first.numbers(cost_column),
             stock=None if stock_column is None else first.counts(stock_column),
             probe_names=X.rows if probe_names is None else probe_names,
@@ -181,6 +187,11 @@ class Problem:
     def sigma(self) -> Array:
         """(n,): the sub-Gaussian scale of the noise of each probe, positive; see ``Law``."""
         return _frozen(self.outcome.scale(self.probe_names))
+
+    @property
+    def slack(self) -> Array | None:
+        """The misfit, or None if there is none."""
+        return self.misfit if self.misfit.any() else None
 
     @cached_property
     def scaled_probes(self) -> Array:
@@ -297,6 +308,21 @@ def _cost(given: ArrayLike | None, names: tuple[str, ...]) -> Array:
     """(n,): positive numbers, 1 if none is given."""
     values = 1.0 if given is None else numeric(given, "cost")
     return np.array(per_probe(values, len(names), "cost", names=names, error=InvalidProblem))
+
+
+def _misfit(given: ArrayLike | None, names: tuple[str, ...]) -> Array:
+    """(n,): numbers of at least 0, from one for all or one per probe."""
+    if given is None:
+        return np.zeros(len(names))
+    values = numeric(given, "misfit")
+    if values.shape not in ((), (len(names),)):
+        raise InvalidProblem(f"misfit must be one number or one per probe, expected {len(names)}, got {values.shape}.")
+    values = np.array(np.broadcast_to(values, (len(names),)))
+    good = np.isfinite(values) & (values >= 0)
+    if not good.all():
+        row = int(np.argmin(good))
+        raise InvalidProblem(f"misfit must be finite and at least 0, got {values[row]} for probe '{names[row]}'.")
+    return values
 
 
 def _stock(given: Sequence[int | None] | ArrayLike | None, names: tuple[str, ...]) -> Array:

@@ -163,6 +163,11 @@ def check(problem: Problem, goal: Goal, algorithm: Algorithm[Any]) -> None:
             f"{algorithm.name} must know sigma, the noise of a measurement, and this problem leaves it unknown; "
             "give an upper bound on it or choose Sage."
         )
+    if problem.misfit.any() and not algorithm.allows_misfit:
+        raise InvalidAlgorithm(
+            f"{algorithm.name} takes outcomes to be exactly linear in the features, and this problem allows for a "
+            "misfit; leave misfit out or choose Sage."
+        )
     if np.isfinite(problem.stock).any() and not algorithm.minds_stock:
         raise InvalidAlgorithm(
             f"{algorithm.name} asks for any number of measurements, and this problem limits the stock of probes; "

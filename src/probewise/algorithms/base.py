@@ -75,6 +75,8 @@ class Algorithm(abc.ABC, Generic[S]):
     """What it can promise of a list: that all of it is right, or the share of it that is wrong on average."""
     learns_sigma: ClassVar[bool] = False
     """Whether it can do with noise of unknown scale."""
+    allows_misfit: ClassVar[bool] = False
+    """Whether its guarantee can allow for outcomes that are off the model by no more than is stated."""
     minds_stock: ClassVar[bool] = False
     """Whether it can do with probes of limited stock."""
     takes_any_rounds: ClassVar[bool] = False

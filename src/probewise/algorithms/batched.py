@@ -17,7 +17,17 @@ from probewise.measurements import Measurements
 from probewise.pooling import Pooled
 from probewise.problem import Problem
 
-_DECLARED = ("goals", "promises", "learns_sigma", "minds_stock", "takes_any_rounds", "forecasts", "attains", "needs")
+_DECLARED = (
+    "goals",
+    "promises",
+    "learns_sigma",
+    "allows_misfit",
+    "minds_stock",
+    "takes_any_rounds",
+    "forecasts",
+    "attains",
+    "needs",
+)
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,10 @@ promise_option = click.option(
     help="What delta bounds, for the goals above and better-than: that anything in the list is wrong (all, the "
     "default) or the share of those listed that is wrong on average.",
 )  # fmt: skip
+misfit_option = click.option(
+    "--misfit", type=NUMBER, default=0.0, metavar="H",
+    help="Allow for mean outcomes that are off the model by up to H, for Sage. Default: they follow it exactly.",
+)  # fmt: skip
 algorithm_option = click.option(
     "--algorithm",
     default="sage",

@@ -21,6 +21,7 @@ from probewise.cli.choices import (
     epsilon_option,
     goal_option,
     minimise_option,
+    misfit_option,
     promise_option,
     seed_option,
 )
@@ -52,6 +53,7 @@ Measure = Callable[[NDArray[np.int64]], Array]
 @goal_option
 @minimise_option
 @promise_option
+@misfit_option
 @seed_option
 @json_option
 @click.pass_context
@@ -67,6 +69,7 @@ def command(
     question: str,
     minimise: bool,
     promise: str | None,
+    misfit: float,
     seed: int,
     as_json: bool,
 ) -> None:
@@ -83,7 +86,7 @@ def command(
     """
     if (measure is None) == (theta is None):
         raise click.UsageError("give either --measure COMMAND or --theta, which simulates one")
-    problem, goal = source.problem(), asked_goal(question, delta, epsilon, minimise, promise)
+    problem, goal = source.problem(misfit), asked_goal(question, delta, epsilon, minimise, promise)
     truth = None if theta is None else assumed(theta, problem, goal)
     laboratory: Measure
     if measure is not None:

@@ -100,8 +100,8 @@ class Source:
         """Whether no option says how noisy measurements are."""
         return self.sigma is None and self.sigma_column is None and self.outcome is None
 
-    def problem(self) -> pw.Problem:
-        """Probes and items, with features of their columns."""
+    def problem(self, misfit: float = 0.0) -> pw.Problem:
+        """Probes and items, with features of their columns; means of outcomes may be off the model by ``misfit``."""
         return pw.Problem.from_tables(
             read_table(self.probes),
             None if self.items is None else read_table(self.items),
@@ -109,6 +109,7 @@ class Source:
             id_column=self.id_column,
             sigma=self.sigma,
             outcome=law(self.outcome),
+            misfit=misfit,
             sigma_column=self.sigma_column,
             cost_column=self.cost_column,
             stock_column=self.stock_column,

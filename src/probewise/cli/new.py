@@ -21,6 +21,7 @@ from probewise.cli.choices import (
     epsilon_option,
     goal_option,
     minimise_option,
+    misfit_option,
     promise_option,
 )
 from probewise.cli.inputs import INTEGER, NUMBER, SEED, Source, json_option, tables_options
@@ -48,6 +49,7 @@ _UNSAID = (
 @goal_option
 @minimise_option
 @promise_option
+@misfit_option
 @click.option(
     "--max-batch", type=INTEGER, metavar="N", help="Largest number of measurements in a batch, such as 96 on a plate."
 )
@@ -108,6 +110,7 @@ def command(
     question: str,
     minimise: bool,
     promise: str | None,
+    misfit: float,
     max_batch: int | None,
     min_batch: int | None,
     max_replicates: int | None,
@@ -146,7 +149,7 @@ def command(
     if rounds is not None:
         algorithm = f"{algorithm},rounds={rounds}"
     chosen, goal = _algorithm(algorithm, limits), asked_goal(question, delta, epsilon, minimise, promise)
-    problem = source.problem()
+    problem = source.problem(misfit)
     check(problem, goal, chosen)
     _check_gaps(gaps, goal)
     if outcome_range is not None and outcome_range[0] >= outcome_range[1]:

@@ -19,6 +19,7 @@ from probewise.cli.choices import (
     epsilon_option,
     goal_option,
     minimise_option,
+    misfit_option,
     promise_option,
     seed_option,
     workers_option,
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
 @goal_option
 @minimise_option
 @promise_option
+@misfit_option
 @seed_option
 @workers_option
 @click.option(
@@ -69,6 +71,7 @@ def command(
     question: str,
     minimise: bool,
     promise: str | None,
+    misfit: float,
     seed: int,
     workers: int,
     out: Path | None,
@@ -89,7 +92,7 @@ def command(
 
     if plot is not None:
         figures.check(plot)
-    problem, goal = source.problem(), asked_goal(question, delta, epsilon, minimise, promise)
+    problem, goal = source.problem(misfit), asked_goal(question, delta, epsilon, minimise, promise)
     truth = assumed(theta, problem, goal)
     means = problem.probes @ truth
     if noise == "bernoulli" and not ((means >= 0) & (means <= 1)).all():

@@ -34,6 +34,10 @@ class Bets(NamedTuple):
         """Bets on y'θ + ``by``, one number or (k,)."""
         return Bets(self.logs + np.reshape(by, (-1, 1)) * self.rates, self.rates)
 
+    def lessened(self, by: Array) -> Bets:
+        """The same, less what outcomes may have added whose means are off by (k,) in y'θ̂: docs/misfit.md."""
+        return Bets(self.logs - by[:, None] * self.rates, self.rates)
+
 
 class Bettor(Protocol):
     """A law that bets on the outcomes of a round themselves, not only on their sums."""

@@ -102,7 +102,8 @@ def _counted(progress: Callable[[int, int], None] | None, before: int, total: in
 
 def _fingerprint(problem: Problem) -> str:
     """Digest of all of a problem that a run depends on."""
-    return digest(problem.probes, problem.items, problem.outcome, problem.cost, problem.stock).hex()
+    more = () if problem.slack is None else (problem.slack,)
+    return digest(problem.probes, problem.items, problem.outcome, problem.cost, problem.stock, *more).hex()
 
 
 def repeat(

@@ -36,6 +36,8 @@ class LinearEnvironment:
     """Another law of the noise than the problem states."""
     seed: int | None = None
     """Seed of the stream that ``measure`` uses."""
+    bias: Array | None = None
+    """(n,): by how much the mean outcome of each probe is off x'θ; None for nothing."""
 
     def __post_init__(self) -> None:
         theta = np.array(self.theta, dtype=np.float64)
@@ -49,6 +51,13 @@ class LinearEnvironment:
             raise InvalidProblem(
                 f"outcomes 0 and 1 are ½-sub-Gaussian: sigma must be at least 0.5, got {self.problem.sigma.min()}."
             )
+        if self.bias is not None:
+            bias = np.array(self.bias, dtype=np.float64)
+            if bias.shape != (self.problem.n_probes,) or not np.isfinite(bias).all():
+                raise InvalidProblem(
+                    f"bias must be {self.problem.n_probes} finite numbers, one per probe, got shape {bias.shape}."
+                )
+            object.__setattr__(self, "bias", bias)
         theta.setflags(write=False)
         object.__setattr__(self, "theta", theta)
         object.__setattr__(self, "_rng", np.random.default_rng(self.seed))
@@ -61,7 +70,7 @@ class LinearEnvironment:
     @property
     def means(self) -> Array:
         """(n,): the expected outcome of each probe."""
-        means = np.asarray(self.problem.probes @ self.theta)
+        means = np.asarray(self.problem.probes @ self.theta) + (0.0 if self.bias is None else self.bias)
         return np.clip(means, 0.0, 1.0) if self.noise == "bernoulli" else means
 
     @property

@@ -97,7 +97,7 @@ class Knowledge:
     def leads(self, problem: Problem, goal: Goal) -> tuple[Array, Array]:
         """(k - 1,), (k - 1,): leads of the first item plus epsilon in units of the noise, and their standard errors."""
         leader, rivals = int(self.alive[0]), self.alive[1:]
-        precision, total, _ = self.collected[leader].at(slice(1, None))
+        precision, total = self.collected[leader].at(slice(1, None))[:2]
         # a comparison that was lost with its measurements is planned as if it had the first round's precision
         precision = np.where(precision > 0, precision, self.prior.unit(problem, leader, rivals))
         return (total / precision + goal.epsilon) / self.noise(problem, goal), 1.0 / np.sqrt(precision)

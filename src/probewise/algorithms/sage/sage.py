@@ -65,6 +65,7 @@ class Sage(Algorithm[State]):
     goals: ClassVar[tuple[type[Goal], ...]] = (Goal,)
     promises: ClassVar[tuple[Promise, ...]] = ("all", "share")
     learns_sigma: ClassVar[bool] = True
+    allows_misfit: ClassVar[bool] = True
     minds_stock: ClassVar[bool] = True
     takes_any_rounds: ClassVar[bool] = True
     forecasts: ClassVar[bool] = True
@@ -184,7 +185,12 @@ class Sage(Algorithm[State]):
 
     def _outlook(self, problem: Problem, goal: Goal, state: State) -> Outlook | None:
         """The rounds to come, played for parameters that fit the data; None while nothing can be played."""
-        if isinstance(state, Claimed) or not state.collected or not math.isfinite(state.noise(problem, goal)):
+        if (
+            problem.misfit.any()
+            or isinstance(state, Claimed)
+            or not state.collected
+            or not math.isfinite(state.noise(problem, goal))
+        ):
             return None
         sigma, rng = problem.outcome.guess(state.pool.pure_error), np.random.default_rng(_SEED)
         weights = plan(problem, self._directions(problem, goal, state), tol=self.tol, start=state.last).weights

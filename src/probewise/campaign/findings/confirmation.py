@@ -205,7 +205,7 @@ def _judged(ledger: Ledger, sheet: Sheet, own: Confirms) -> Confirmation:
     claim, fit = _claim(ledger, own), _fit(problem, data if sheet.complete else _planned(sheet, problem))
     variance = float(fit.variance(claim.rows, claim.sizes)[0])
     width = own.scale * math.sqrt(2.0 * math.log(1.0 / problem.outcome.left(own.level)) * variance)
-    limit = charter.goal.epsilon + width
+    limit = charter.goal.epsilon + width + float(fit.bias(claim.rows)[0])
     ahead = float(claim.margins(fit.theta)[0]) if sheet.complete and math.isfinite(variance) else None
     contradicts = None if ahead is None else ahead < -limit
     text = _Said(Words(charter.goal, charter.quantity), own, sheet).sentence(ahead, limit, contradicts)
@@ -213,7 +213,7 @@ def _judged(ledger: Ledger, sheet: Sheet, own: Confirms) -> Confirmation:
 
 
 def _fit(problem: Problem, data: Measurements) -> Estimate:
-    return least_squares(problem.probes, data, sigma=problem.sigma)
+    return least_squares(problem.probes, data, sigma=problem.sigma, misfit=problem.slack)
 
 
 def _planned(sheet: Sheet, problem: Problem) -> Measurements:

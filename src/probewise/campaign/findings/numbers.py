@@ -179,7 +179,8 @@ def lead_by_round(problem: Problem, goal: Goal, pool: Pooled, pair: tuple[int, i
         error = SumOfSquares(error.value + fit.pure_error.value, error.degrees + fit.pure_error.degrees)
         noise = law.bound(error, goal.delta)
         values.append(float(sums.mean[0]))
-        widths.append(noise * float(_width(law, sums, against.bets, first, _pair_share(problem, delta))[0]))
+        width = noise * float(_width(law, sums, against.bets, first, _pair_share(problem, delta))[0])
+        widths.append(width + float(_off(sums)[0]))
     return values, widths
 
 
@@ -191,6 +192,8 @@ class _Spans:
     """(k,)."""
     width: Array
     """(k,): infinite where there is no interval."""
+    off: Array | float = 0.0
+    """(k,): by how much a misfit may have moved the estimate."""
 
     @classmethod
     def unknown(cls, count: int) -> _Spans:
@@ -201,8 +204,8 @@ class _Spans:
         return _Spans(np.where(np.isnan(self.value), value, self.value), self.width)
 
     def times(self, noise: float) -> _Spans:
-        """With intervals for noise so many times as large; what needs none stays known."""
-        return _Spans(self.value, np.where(self.width > 0, np.maximum(self.width, 1e-300) * noise, 0.0))
+        """With intervals for noise so many times as large, and for a misfit; what needs none stays known."""
+        return _Spans(self.value, np.where(self.width > 0, np.maximum(self.width, 1e-300) * noise + self.off, 0.0))
 
     def row(self, i: int) -> tuple[float, float, float]:
         value, width = float(self.value[i]), float(self.width[i])
@@ -212,7 +215,14 @@ class _Spans:
 def _width(law: Law, sums: Sums, against: Bets | None, first: Array, alpha: float) -> Array:
     """(k,): half-widths about the mean of ``sums``; ``against`` are the bets on the opposite directions."""
     bets = None if sums.bets is None or against is None else (sums.bets, against)
-    return law.width(sums[:2], bets, SCALE * first, alpha)
+    return law.width((sums.precision, sums.whole), bets, SCALE * first, alpha)
+
+
+def _off(sums: Sums) -> Array:
+    """(k,): by how much a misfit may have moved the mean of ``sums``; where outcomes are bet on, bets allow for it."""
+    if sums.slack is None or sums.bets is not None:
+        return np.zeros(sums.precision.size)
+    return sums.slack / np.where(sums.precision > 0, sums.precision, 1.0)
 
 
 def _spans(problem: Problem, pool: Pooled, rows: Array, sizes: Array, alpha: float) -> _Spans:
@@ -226,7 +236,7 @@ def _spans(problem: Problem, pool: Pooled, rows: Array, sizes: Array, alpha: flo
     zero = ~rows.any(axis=1)  # known without any measurement
     against = None if sums.bets is None else pool.sums(-rows, sizes).bets
     width = _width(problem.outcome, sums, against, first, alpha)
-    return _Spans(np.where(zero, 0.0, sums.mean), np.where(zero, 0.0, width))
+    return _Spans(np.where(zero, 0.0, sums.mean), np.where(zero, 0.0, width), _off(sums))
 
 
 def _gaps(problem: Problem, delta: float, pool: Pooled, leader: int) -> _Spans:

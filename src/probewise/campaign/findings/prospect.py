@@ -100,6 +100,11 @@ def remarks(problem: Problem, outcome_range: tuple[float, float] = (-math.inf, m
             f"Outcomes from {outcome_range[0]:g} to {outcome_range[1]:g} cannot be noisier than {width:g}, but sigma "
             f"is {problem.sigma.max():g}; a smaller sigma needs fewer measurements."
         )
+    if problem.misfit.any():
+        yield (
+            f"Allowed for: outcomes that are off the model by up to {problem.misfit.max():.4g}. The forecast does not "
+            "count that: it takes longer, and has no end where items differ by less than the misfit can explain."
+        )
     if problem.outcome.ends is not None:
         yield (
             "The forecast takes outcomes to scatter as much as their range allows; how much they do will be learned, "

@@ -172,6 +172,17 @@ def reservation(adequacy: Adequacy, problem: Problem) -> str:
     return f", but whether outcomes are linear is unchecked: {why}"
 
 
+def allowed_for(charter: Charter) -> str:
+    """What is said of a misfit beside a decision; nothing if none is allowed for."""
+    if not charter.problem.misfit.any():
+        return ""
+    size = charter.quantity.difference(f"{charter.problem.misfit.max():.4g}")
+    return (
+        f" This allows for outcomes that are off the model by up to {size}, and is about what the model says of items: "
+        "true values may differ from that by as much."
+    )
+
+
 def _tautological(problem: Problem) -> bool:
     """Whether nothing is assumed: probes may have any means, and every item is a probe."""
     return problem.coordinates.rank == problem.n_probes and bool((problem.twins >= 0).all())
@@ -255,7 +266,7 @@ def _sentence(ledger: Ledger, found: Numbers, adequacy: Adequacy, tests: Sequenc
         are = "is" if len(front) <= 1 else "are"
         return f"{first} came out first, but {are} not certified: {why}. {found.reason}"
     if found.decided:
-        checked = "".join(f" {own.sentence}" for own in tests)
+        checked = allowed_for(ledger.charter) + "".join(f" {own.sentence}" for own in tests)
         return f"{found.sentence} You may stop{reservation(adequacy, ledger.charter.problem)}.{checked}"
     sheet = ledger.waiting
     if sheet is None:

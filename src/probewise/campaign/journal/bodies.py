@@ -116,6 +116,7 @@ BODIES: dict[str, Fields] = {
             "sigma_known?": FLAG,
             "cost": several(NUMBER),
             "stock": several(maybe(STOCK)),
+            "misfit?": several(NUMBER),
             "probe_names": several(TEXT),
             "item_names": several(TEXT),
             "feature_names": several(TEXT),

@@ -180,6 +180,15 @@ def _anytime(view: View) -> str:
     return text
 
 
+def _nearly(view: View) -> str:
+    """By how much outcomes may be off the model."""
+    problem, quantity = view.charter.problem, view.charter.quantity
+    if not problem.misfit.any():
+        return ""
+    low, high = (quantity.difference(f"{size:.4g}") for size in (problem.misfit.min(), problem.misfit.max()))
+    return f", up to {high}" if low == high else f", up to what is stated for each probe ({low} to {high})"
+
+
 def assumptions(view: View) -> Html:
     """What must be true for the confidence to hold, in plain words."""
     charter, rows = view.charter, view.rows()
@@ -187,8 +196,8 @@ def assumptions(view: View) -> Html:
     gone = rows["voided"] + rows["missing"]
     within = f", or misses that by no more than {goal.epsilon:.4g}" if goal.epsilon else ""
     texts = [
-        f"The mean {charter.quantity.noun} of a probe is linear in its features, and an item is worth what the same "
-        "line says of it, even where the item itself was never measured.",
+        f"The mean {charter.quantity.noun} of a probe is linear in its features{_nearly(view)}, and an item is worth "
+        "what the same line says of it, even where the item itself was never measured.",
         f"Measurements are independent, with noise {charter.problem.outcome.noise}. "
         "Several readings of one sample are one measurement.",
         "Every round was planned, by whomever and of whatever size, before any of its outcomes was seen.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from probewise.campaign.findings.status import reservation
+from probewise.campaign.findings.status import allowed_for, reservation
 from probewise.campaign.findings.words import APART, ItemNumbers
 from probewise.campaign.report import pictures
 from probewise.campaign.report.page import number, places_of, span
@@ -61,7 +61,13 @@ def decision(view: View) -> Html:
         [
             tag("p", _verdict(view), class_="over"),
             tag("h1", headline(view)),
-            paragraphs(view.numbers.reason, _reserved(view), *_confirmed(view), class_="lead"),
+            paragraphs(
+                view.numbers.reason,
+                _reserved(view),
+                allowed_for(view.charter).strip() if view.certified else "",
+                *_confirmed(view),
+                class_="lead",
+            ),
             paragraphs(missing(view), class_="soft"),
             _recipes(view),
             tag("dl", *_tiles(view), class_="tiles"),

@@ -131,6 +131,7 @@ class Charter:
                 "outcome": to_json(problem.outcome),
                 "cost": problem.cost.tolist(),
                 "stock": [int(count) if math.isfinite(count) else None for count in problem.stock],
+                **({"misfit": problem.misfit.tolist()} if problem.misfit.any() else {}),
                 "probe_names": list(problem.probe_names),
                 "item_names": list(problem.item_names),
                 "feature_names": list(problem.feature_names),

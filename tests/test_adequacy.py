@@ -15,6 +15,7 @@ from probewise.campaign import Memory
 from probewise.campaign.findings.appraisal import scrutinised
 from probewise.coordinates import Array
 from probewise.measurements import Measurements
+from probewise.misfit import Risk
 from probewise.quantity import OUTCOME
 
 GOAL = pw.BestItem()
@@ -191,7 +192,7 @@ def test_what_misfit_does_to_a_lead() -> None:
     for leader in range(4):
         for rival in set(range(4)) - {leader}:
             pair = pw.Problem(X, items[[leader, rival]])
-            change = adequacy._Risk.of(pair, GOAL, sums, 0.7, 0, OUTCOME).change
+            change = Risk.of(pair, GOAL, sums.estimate, sums.pooled.count / sums.sigma**2, 0.7, 0, OUTCOME).change
             f = 0.7 * rng.normal(size=(20_000, 14))  # twelve probes and the two other items
             weight = np.bincount(index, minlength=12).astype(float)
             solve = np.linalg.solve((X * weight[:, None]).T @ X, (X * weight[:, None]).T)

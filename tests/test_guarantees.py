@@ -18,7 +18,7 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 import probewise as pw
-from probewise.adequacy import ALARM, WARNING, _effect, _inflated, _judged, _matters, _Risk, _Sums, check_adequacy
+from probewise.adequacy import ALARM, WARNING, _effect, _inflated, _judged, _matters, _Sums, check_adequacy
 from probewise.algorithms import ALGORITHMS
 from probewise.algorithms.alba import ALBA
 from probewise.algorithms.base import Standing
@@ -51,6 +51,7 @@ from probewise.design import remembering
 from probewise.elimination import beaten, behind, eliminated
 from probewise.estimate import least_squares
 from probewise.measurements import Measurements
+from probewise.misfit import Risk
 from probewise.pooling import Pooled
 from probewise.quantity import OUTCOME
 from probewise.testing import informed
@@ -957,7 +958,8 @@ def test_what_a_misfit_of_probes_does_to_items_that_are_probes(leader: int) -> N
         change = misfit * float(np.linalg.norm(pull))
         lead = float((items[leader] - items[rival]) @ sums.estimate.theta) + EPSILON
         pair = pw.Problem(probes, items[[leader, rival]], sigma=sigma)
-        found = _Risk.of(pair, pw.BestItem(DELTA, EPSILON), sums, misfit, 0, OUTCOME)
+        weight = sums.pooled.count / sums.sigma**2
+        found = Risk.of(pair, pw.BestItem(DELTA, EPSILON), sums.estimate, weight, misfit, 0, OUTCOME)
         assert (found.lead, found.change) == (pytest.approx(lead), pytest.approx(change))
         assert (found.items.size == 1) is (lead < 2 * change)
 

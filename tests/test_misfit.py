@@ -13,12 +13,13 @@ from click.testing import CliRunner
 from scipy.optimize import lsq_linear
 
 import probewise as pw
-from probewise.adequacy import _least, check_adequacy, suggested
+from probewise.adequacy import check_adequacy
 from probewise.campaign import Memory
 from probewise.campaign.findings.numbers import intervals
 from probewise.cli import main
 from probewise.measurements import Measurements
-from probewise.pooling import Pooled, fitted
+from probewise.misfit import least, suggested
+from probewise.pooling import Pooled, bias, fitted
 
 PROBES = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]])
 ITEMS = np.array([[1.0, 0.5], [-1.0, 0.5]])
@@ -36,14 +37,14 @@ def test_what_a_misfit_can_add_is_taken_off_and_no_more() -> None:
     weight = counts / problem.sigma**2
     parts = rows @ np.linalg.solve((PROBES.T * weight) @ PROBES, PROBES.T * weight)
     assert parts @ PROBES == pytest.approx(rows)
-    assert fit.bias(rows) == pytest.approx(np.abs(parts) @ problem.misfit)
+    assert bias(fit, rows) == pytest.approx(np.abs(parts) @ problem.misfit)
     sums, plain = (Pooled((dataclasses.replace(fit, misfit=own),)).sums(rows) for own in (fit.misfit, None))
-    assert sums.total == pytest.approx(plain.total - plain.precision * fit.bias(rows))
+    assert sums.total == pytest.approx(plain.total - plain.precision * bias(fit, rows))
     assert sums.mean == pytest.approx(plain.mean)
     # a bias of all signs attains the bound
     worst = np.sign(parts[0]) * problem.misfit
     shifted = fitted(problem, Measurements(counts, PROBES @ np.array([0.3, -0.2]) + worst, np.zeros(4)))
-    assert float(rows[0] @ shifted.theta) == pytest.approx(float(rows[0] @ [0.3, -0.2] + fit.bias(rows)[0]))
+    assert float(rows[0] @ shifted.theta) == pytest.approx(float(rows[0] @ [0.3, -0.2] + bias(fit, rows)[0]))
 
 
 def test_sums_keep_what_was_taken_off() -> None:
@@ -54,7 +55,7 @@ def test_sums_keep_what_was_taken_off() -> None:
     each = list(pool.each(rows))
     together = each[0] + each[1] + each[2]
     for own in (pool.sums(rows), together, together.at(slice(2)).then(together.at(slice(2, None)))):
-        assert own.slack == pytest.approx(sum(fit.bias(rows) / fit.variance(rows) for fit in fits))
+        assert own.slack == pytest.approx(sum(bias(fit, rows) / fit.variance(rows) for fit in fits))
         assert own.whole == pytest.approx(own.total + own.slack)
     assert together.lifted(0.7).mean == pytest.approx(together.mean + 0.7)
     assert (pool.sums(rows) + Pooled(()).sums(rows)).slack == pytest.approx(together.slack)
@@ -83,8 +84,8 @@ def test_every_bet_on_coins_that_are_off_is_worth_at_most_one() -> None:
     probes = np.array([[1.0, 0.1], [1.0, -0.1]])
     problem = pw.Problem(probes, outcome=law, misfit=[0.2, 0.25])
     rows, theta = np.array([[0.0, 1.0], [0.0, -1.0], [1.0, 0.2]]), np.array([0.4, 0.0])
-    counts, bias = np.array([6, 5]), np.array([0.2, -0.25])
-    for sign in (bias, -bias):
+    counts, off = np.array([6, 5]), np.array([0.2, -0.25])
+    for sign in (off, -off):
         chances, means = probes @ theta + sign, np.zeros(3)
         plain = np.zeros(3)
         for k in range(7):
@@ -117,7 +118,7 @@ def test_intervals_are_wider_by_the_misfit() -> None:
             for part in (fit.misfit, None)
         )
         assert wide[0] == pytest.approx(narrow[0])
-        assert wide[1] == pytest.approx(narrow[1] + fit.bias(rows))
+        assert wide[1] == pytest.approx(narrow[1] + bias(fit, rows))
 
 
 def test_who_takes_a_misfit() -> None:
@@ -145,10 +146,10 @@ def test_what_a_misfit_explains_is_not_held_against_the_model() -> None:
         free = np.full(2, np.inf)
         box = (np.append(-free, -allowed - 1e-12), np.append(free, allowed + 1e-12))
         exact = 2.0 * lsq_linear(np.hstack([rows, np.eye(7)]), target, box, tol=1e-12).cost
-        found = _least(rows, target, allowed)
+        found = least(rows, target, allowed)
         assert found <= exact + 1e-9
         assert found == pytest.approx(exact, rel=1e-3, abs=1e-6)
-    assert _least(rows, target, np.full(7, 100.0)) == 0.0
+    assert least(rows, target, np.full(7, 100.0)) == 0.0
 
 
 def test_the_check_of_linearity_knows_of_the_misfit() -> None:

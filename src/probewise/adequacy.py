@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,7 @@ from probewise.errors import InvalidMeasurements
 from probewise.estimate import Estimate, least_squares
 from probewise.goals import Goal
 from probewise.measurements import Measurements, SumOfSquares, per_probe
+from probewise.misfit import Residual, Risk, least, residuals, suggested
 from probewise.problem import Problem
 from probewise.quantity import OUTCOME, Quantity
 
@@ -32,8 +33,6 @@ ALARM = 0.01
 where a bound, which may fail, stands for noise of unknown scale."""
 WARNING = 0.001
 """p-value of the textbook test below which a check is doubtful: heuristic, as it is looked at after every round."""
-LIKELY = 2.0
-"""Standard deviations of the misfit within which a lead is at risk."""
 NOISE_SCALES = (0.25, 1.0, 4.0, 16.0)
 SHIFT_SCALES = (1.0, 10.0, 100.0, 1000.0)
 """Mixtures that are averaged: deviations of variance σ²/scale, of single measurements and of means."""
@@ -64,21 +63,6 @@ class Check:
     """The p-value of the textbook F or χ² test, which assumes that the data are looked at only once."""
     log_evidence: float = -math.inf
     """Log of the evidence, which ever exceeds 1/α with probability at most α if all is as assumed."""
-
-
-class Residual(NamedTuple):
-    """What a probe reads beyond the model."""
-
-    probe: int
-    """Number of the probe."""
-    name: str
-    """Its name."""
-    replicates: int
-    """How often it was measured."""
-    difference: float
-    """Its mean less what the model says."""
-    standardised: float
-    """The difference over its standard deviation; beyond 3 is rare."""
 
 
 @dataclass(frozen=True)
@@ -127,14 +111,6 @@ class Adequacy:
         return " ".join(c.found for c in self.checks if c.verdict == self.verdict)
 
 
-def suggested(misfit: float) -> float:
-    """Two standard deviations of the misfit that was seen, rounded up to two digits: heuristic."""
-    if misfit <= 0:
-        return 0.0
-    unit = 10.0 ** (math.floor(math.log10(LIKELY * misfit)) - 1)
-    return float(f"{math.ceil(LIKELY * misfit / unit) * unit:.2g}")
-
-
 def check_adequacy(
     problem: Problem,
     goal: Goal,
@@ -157,14 +133,15 @@ def check_adequacy(
     noise, drift = _noise(sums, goal, stated=sigma is None), _drift(sums, goal)
     # where rounds disagree, misfit is what exceeds their disagreement
     error = sums.estimate.pure_error if drift.verdict in ("adequate", "unchecked") else drift.squares
-    misfit, residuals = _residuals(problem, sums, error)
-    risk = _Risk.of(problem, goal, sums, misfit, leader, quantity)
+    misfit, off = residuals(problem, sums.estimate, sums.pooled, sums.sigma, _level(error))
+    weight = sums.pooled.count / sums.sigma**2
+    risk = Risk.of(problem, goal, sums.estimate, weight, misfit, leader, quantity)
     if sigma is not None and not (error.degrees and (bounded or error.value)):
         found = "Linearity cannot be checked, because the noise is not stated and no round has replicates."
         fit = Check("fit", LINEAR, "unchecked", found, "Measure some probes twice.")
         return Adequacy(noise, drift, fit, 0.0, (), ())
-    fit = _fit(problem, sums, error, misfit, residuals, risk)
-    return Adequacy(noise, drift, fit, misfit, residuals[:SHOWN], tuple(map(int, risk.items)))
+    fit = _fit(problem, sums, error, misfit, off, risk)
+    return Adequacy(noise, drift, fit, misfit, off[:SHOWN], tuple(map(int, risk.items)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +184,7 @@ class _Sums:
             index = np.flatnonzero(pooled.count)
             root = np.sqrt(pooled.count[index]) / sigma[index]
             rows, target = root[:, None] * estimate.measured.probes, root * pooled.mean[index]
-            lack = SumOfSquares(_least(rows, target, root * problem.misfit[index]), lack.degrees)
+            lack = SumOfSquares(least(rows, target, root * problem.misfit[index]), lack.degrees)
         return cls(count, mean, sigma, pooled, estimate, within, between, bounded, problem.misfit, lack)
 
 
@@ -252,7 +229,7 @@ def _drift(sums: _Sums, goal: Goal) -> Check:
 
 
 def _fit(
-    problem: Problem, sums: _Sums, error: SumOfSquares, misfit: float, residuals: tuple[Residual, ...], risk: _Risk
+    problem: Problem, sums: _Sums, error: SumOfSquares, misfit: float, off: tuple[Residual, ...], risk: Risk
 ) -> Check:
     """Lack of fit: are the means of the probes linear in the features?"""
     ask, lack = LINEAR, sums.lack_of_fit
@@ -270,9 +247,9 @@ def _fit(
         allowed = f", up to the misfit of {sums.misfit.max():.3g} that is allowed for" if sums.misfit.any() else ""
         found = f"The model fits{allowed}: {probes} probes lie within the noise ({degrees})."
         return Check("fit", ask, verdict, found, "", *numbers)
-    off = risk.quantity.difference(f"{misfit:.2g}")
-    size = f"The model misses the probes by about {off} ({degrees}, {_odds(evidence, p_value)})"
-    names = ", ".join(f"{r.name} ({r.difference:+.2g})" for r in residuals[:3])
+    far = risk.quantity.difference(f"{misfit:.2g}")
+    size = f"The model misses the probes by about {far} ({degrees}, {_odds(evidence, p_value)})"
+    names = ", ".join(f"{r.name} ({r.difference:+.2g})" for r in off[:3])
     advice = f"Add features that explain the worst probes, {names}, or keep only items like the probes that fit."
     if (allowance := suggested(misfit)) > sums.misfit.max():
         advice += f" Or begin again and allow for a misfit of {allowance:.2g}."
@@ -299,32 +276,7 @@ def _missed(sums: _Sums, scale: float) -> float:
     count = sums.pooled.count[index]
     root = count / np.sqrt(count + scale) / sums.sigma[index]
     rows, target = root[:, None] * sums.estimate.measured.probes, root * sums.pooled.mean[index]
-    return _least(rows, target, root * sums.misfit[index])
-
-
-def _least(rows: Array, target: Array, allowed: Array) -> float:
-    """A lower bound, nearly sharp, on |target - rows c - b|² over c and all |b| ≤ ``allowed`` (p,); sharp if that is 0.
-
-    c and b are improved in turn. A residual u that is orthogonal to the rows proves that the least is at least
-    2u'target - |u|² - 2|u|'allowed: linear in what may be chosen, and concave in u.
-    """
-    if not allowed.any():
-        gap = target - rows @ np.linalg.lstsq(rows, target)[0]
-        return float(gap @ gap)
-    basis, off, best = np.linalg.qr(rows)[0], np.zeros(target.size), 0.0
-    for _ in range(_STEPS):
-        rest = target - off
-        rest = rest - basis @ (basis.T @ rest)
-        best = max(best, float(2.0 * (rest @ target) - rest @ rest - 2.0 * (np.abs(rest) @ allowed)))
-        moved = np.clip(rest + off, -allowed, allowed)
-        if np.abs(moved - off).max() <= 1e-9 * allowed.max():
-            break
-        off = moved
-    return best
-
-
-_STEPS = 300
-"""Improvements of a misfit that explains the data."""
+    return least(rows, target, root * sums.misfit[index])
 
 
 def _textbook(squares: SumOfSquares, error: SumOfSquares) -> tuple[float, float, str]:
@@ -369,82 +321,3 @@ def _odds(log_evidence: float, p_value: float) -> str:
 def _level(error: SumOfSquares) -> float:
     """The mean square that noise alone gives: what was seen, or 1 without replicates."""
     return error.mean_square if error.value > 0 else 1.0
-
-
-def _residuals(problem: Problem, sums: _Sums, error: SumOfSquares) -> tuple[float, tuple[Residual, ...]]:
-    """Misfit of the probes with noise removed, and residuals, largest first in units of their standard deviation."""
-    lack, level = sums.estimate.lack_of_fit, _level(error)
-    if not lack.degrees:
-        return 0.0, ()
-    index = np.flatnonzero(sums.pooled.count)
-    weight = sums.pooled.count[index] / sums.sigma[index] ** 2
-    rows = problem.probes[index]
-    free = np.clip(1.0 - weight * ((rows @ sums.estimate.whitener) ** 2).sum(axis=1), 0.0, 1.0)
-    # E Σ w_i residual_i² = (p - r)·level + misfit² Σ w_i (1 - h_i), if the misfits are uncorrelated
-    misfit = math.sqrt(max(0.0, lack.value - lack.degrees * level) / float((weight * free).sum()))
-    difference = sums.pooled.mean[index] - rows @ sums.estimate.theta
-    spread = np.sqrt(level * free / weight)
-    known = np.flatnonzero(free > 1e-9)  # a probe with leverage 1 fits whatever it reads
-    order = known[np.argsort(-np.abs(difference[known] / spread[known]), kind="stable")]
-    columns = (index, sums.pooled.count[index], difference, difference / np.where(free > 0, spread, 1.0))
-    probes, counts, differences, sizes = (column[order].tolist() for column in columns)
-    names = [problem.probe_names[probe] for probe in probes]
-    return misfit, tuple(map(Residual, probes, names, counts, differences, sizes))
-
-
-@dataclass(frozen=True, eq=False)
-class _Risk:
-    """Which comparisons the misfit could turn around."""
-
-    leader: int
-    items: NDArray[np.int64]
-    """Rivals at risk, closest call first."""
-    nearest: int | None
-    """The rival with the smallest lead in units of what the misfit could change; None without any."""
-    lead: float
-    """The lead over that rival, plus epsilon."""
-    change: float
-    """Standard deviation of what the misfit adds to that lead."""
-    quantity: Quantity
-    """What outcomes are called."""
-
-    @classmethod
-    def of(cls, problem: Problem, goal: Goal, sums: _Sums, misfit: float, leader: int | None, what: Quantity) -> _Risk:
-        """Item z truly has z'θ + f_z, probe i has x_i'θ + f_i, all f uncorrelated of size ``misfit``.
-
-        Least squares with weights w gives y'θ̂ = Σ a_i m_i, a_i = w_i x_i'V⁻¹y, for y = z - z'; so the lead is off by
-        Σ a_i f_i - f_z + f_z', of variance misfit²·|a - e_z + e_z'|², where e is 0 for items that are no probes.
-        """
-        fit, items = sums.estimate, problem.items
-        leader = int(np.argmax(goal.sign * (items @ fit.theta))) if leader is None else leader
-        differences = items[leader] - items
-        weight = sums.pooled.count / sums.sigma**2
-        whitened, probes = differences @ fit.whitener, problem.probes @ fit.whitener
-        square = (weight[:, None] * probes).T @ (weight[:, None] * probes)
-        norm2 = np.einsum("ij,jk,ik->i", whitened, square, whitened) + 2.0
-        twin = problem.twins
-        own = np.where(twin >= 0, weight[twin] * (probes[twin] * whitened).sum(axis=1), 0.0)
-        if twin[leader] >= 0:
-            norm2 -= 2.0 * weight[twin[leader]] * (whitened @ probes[twin[leader]])
-        change = misfit * np.sqrt(np.maximum(norm2 + 2.0 * own, 0.0))
-        lead = goal.sign * (differences @ fit.theta) + goal.epsilon
-        known = np.isfinite(fit.variance(differences, np.abs(items[leader]) + np.abs(items)))
-        rivals = np.flatnonzero(known & (np.arange(len(items)) != leader))
-        if not rivals.size:
-            return cls(leader, rivals, None, math.nan, math.nan, what)
-        slack = lead - LIKELY * change
-        first = int((order := rivals[np.argsort(slack[rivals], kind="stable")])[0])
-        at_risk = order[(slack[order] < 0) & (misfit > 0)]
-        return cls(leader, at_risk, first, float(lead[first]), float(change[first]), what)
-
-    def sentence(self, problem: Problem) -> str:
-        """Whether the lead stands."""
-        if self.nearest is None:
-            return "no comparison depends on it."
-        names, change = problem.item_names, self.quantity.difference(f"{self.change:.2g}")
-        ahead = self.quantity.difference(f"{self.lead:.3g}")
-        lead = f"over {names[self.nearest]} it is {ahead}, and the misfit changes that by about {change}"
-        if not self.items.size:
-            return f"that is too little to overturn the lead of {names[self.leader]}: {lead}."
-        which = "1 item" if self.items.size == 1 else f"{self.items.size:,} items"
-        return f"that could overturn the lead of {names[self.leader]} over {which}: {lead}."

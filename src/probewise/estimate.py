@@ -78,12 +78,6 @@ class Estimate:
         rows = _rows(directions, self.theta.size)
         return np.where(self.measured.is_inside(rows, magnitudes), square_norms(rows @ self.whitener), np.inf)
 
-    def bias(self, directions: Array) -> Array:
-        """(k,): by how much the mean of y'θ̂ may be off y'θ, Σ n_i h_i |a_i| where y'θ̂ = Σ n_i a_i mean_i."""
-        if self.misfit is None or self.seen is None:
-            return np.zeros(len(directions))
-        return np.asarray(np.abs((directions @ self.whitener) @ self.seen.T) @ self.misfit)
-
     def largest_variance(self, directions: Directions) -> float:
         """The largest y'V⁻¹y over a set of directions, infinite if one of them lies outside range(V)."""
         _rows(directions.generators, self.theta.size)
@@ -107,7 +101,6 @@ def least_squares(
     The range is decided on the measured probes without their weights, in units of the features taken from all
     probes, and weights come in afterwards: neither units nor unequal counts or σ can hide a direction. Who knows
     these units, as a ``Problem`` does, has checked probes and ``sigma`` (n,), and saves looking at all of them again.
-    ``misfit`` (n,) is by how much the mean of an outcome may be off the model, as ``bias`` has it.
     """
     matrix, unit, scale = _checked(probes, measurements, sigma, unit)
     index = _measured(measurements)

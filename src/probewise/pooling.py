@@ -95,10 +95,17 @@ def _each(
     precision = np.where(variance > 0, 1.0 / np.where(variance > 0, variance, 1.0), 0.0)
     total = precision * (np.array([fit.theta for fit in fits]) @ rows.T)
     bets = [_bets(fit, rows, own) for fit, own in zip(fits, precision, strict=True)]
-    slack = [None if fit.misfit is None else own * fit.bias(rows) for fit, own in zip(fits, precision, strict=True)]
+    slack = [None if fit.misfit is None else own * bias(fit, rows) for fit, own in zip(fits, precision, strict=True)]
     for own, less in zip(total, slack, strict=True):
         own -= 0.0 if less is None else less  # in place, a row of the totals
     return precision, total, bets, slack
+
+
+def bias(fit: Estimate, rows: Array) -> Array:
+    """(k,): by how much the mean of y'θ̂ may be off y'θ, Σ n_i h_i |a_i| for y'θ̂ = Σ n_i a_i mean_i: docs/misfit.md."""
+    if fit.misfit is None or fit.seen is None:
+        return np.zeros(len(rows))
+    return np.asarray(np.abs((rows @ fit.whitener) @ fit.seen.T) @ fit.misfit)
 
 
 def _bets(fit: Estimate, rows: Array, precision: Array) -> Bets | None:
@@ -106,7 +113,7 @@ def _bets(fit: Estimate, rows: Array, precision: Array) -> Bets | None:
     if fit.bettor is None or fit.seen is None:
         return None
     bets = fit.bettor.bets(precision[:, None] * ((rows @ fit.whitener) @ fit.seen.T), precision)
-    return bets if fit.misfit is None else bets.lessened(fit.bias(rows))
+    return bets if fit.misfit is None else bets.lessened(bias(fit, rows))
 
 
 _PRODUCTS = 200_000

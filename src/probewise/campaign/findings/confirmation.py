@@ -21,6 +21,7 @@ from probewise.estimate import Estimate, least_squares
 from probewise.goals import Answer, Claims
 from probewise.measurements import Measurements
 from probewise.numerals import percent, plural, three_digits
+from probewise.pooling import bias
 from probewise.problem import Problem
 from probewise.rounding import round_design
 from probewise.tables import named
@@ -205,7 +206,7 @@ def _judged(ledger: Ledger, sheet: Sheet, own: Confirms) -> Confirmation:
     claim, fit = _claim(ledger, own), _fit(problem, data if sheet.complete else _planned(sheet, problem))
     variance = float(fit.variance(claim.rows, claim.sizes)[0])
     width = own.scale * math.sqrt(2.0 * math.log(1.0 / problem.outcome.left(own.level)) * variance)
-    limit = charter.goal.epsilon + width + float(fit.bias(claim.rows)[0])
+    limit = charter.goal.epsilon + width + float(bias(fit, claim.rows)[0])
     ahead = float(claim.margins(fit.theta)[0]) if sheet.complete and math.isfinite(variance) else None
     contradicts = None if ahead is None else ahead < -limit
     text = _Said(Words(charter.goal, charter.quantity), own, sheet).sentence(ahead, limit, contradicts)

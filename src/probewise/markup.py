@@ -32,7 +32,7 @@ def joined(parts: Iterable[Content], between: str = "\n") -> Html:
     return Html(between.join(html(part) for part in parts))
 
 
-def tag(name: str, *content: Content, **attributes: str) -> Html:
+def tag(name: str, /, *content: Content, **attributes: str) -> Html:
     """An element; an underscore at the end of an attribute's name is left out, and one inside it is a hyphen."""
     pairs = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"' for key, value in attributes.items() if value
@@ -40,7 +40,7 @@ def tag(name: str, *content: Content, **attributes: str) -> Html:
     return Html(f"<{name}{pairs}>{joined(content, '')}</{name}>")
 
 
-def void(name: str, **attributes: str) -> Html:
+def void(name: str, /, **attributes: str) -> Html:
     """An element that never has content, such as a field of a form."""
     return Html(tag(name, **attributes).text.removesuffix(f"</{name}>"))
 

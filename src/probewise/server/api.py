@@ -200,6 +200,12 @@ async def preview(call: Call) -> Response:
     return JSONResponse(found)
 
 
+async def faults(call: Call) -> Response:
+    """What is wrong with cells that somebody types; nothing is recorded."""
+    place = await call.site.live.place(call.name)
+    return JSONResponse(await call.site.workers.do("read", "faults", place=place, cells=call.body["cells"]))
+
+
 async def verify(call: Call) -> Response:
     """Check the whole journal, and look for a digest that was kept."""
     return JSONResponse(await call.site.live.work("slow", call.name, "check", digest=call.body.get("digest")))
@@ -250,6 +256,14 @@ _ROWS: Shape = {
     "items": {"type": "object", "maxProperties": 200},
     "description": "rows with measurement and outcome, or an object from ids to outcomes",
 }
+_CELLS: Shape = {
+    "type": "object",
+    "maxProperties": 1000,
+    "additionalProperties": {
+        "type": "object", "maxProperties": 3, "additionalProperties": {"type": "string", "maxLength": 200},
+    },
+    "description": "ids of rows, each with what was typed under outcome, or n and successes",
+}  # fmt: skip
 _FLAG: Shape = {"type": "boolean"}
 
 WAYS: tuple[Way, ...] = (
@@ -272,6 +286,8 @@ WAYS: tuple[Way, ...] = (
         _body([], due={"type": ["string", "null"], "maxLength": 10}, confirm=_COUNT, max_round=_COUNT)),
     Way("POST", f"{ONE}/tell", "measure", tell, "Record outcomes, all rows or none",
         _body(["rows"], rows=_ROWS, off_plan=_FLAG, again=_FLAG, dry_run=_FLAG)),
+    Way("POST", f"{ONE}/faults", "measure", faults, "What is wrong with cells that are being typed",
+        _body(["cells"], cells=_CELLS)),
     Way("POST", f"{ONE}/note", "measure", note, "Put a remark into the journal",
         _body(["text"], text={"type": "string", "minLength": 1, "maxLength": 10_000})),
     Way("POST", f"{ONE}/preview", "see", preview, "What a correction or voiding would change",

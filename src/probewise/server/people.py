@@ -108,3 +108,7 @@ class Gate:
         if len(self._seen) >= self._most:
             self._seen = {own: tries for own, tries in self._seen.items() if self.wait(own) > 0}
         self._seen.setdefault(key, deque(maxlen=self._times)).append(time.monotonic())
+
+    def forget(self, key: str) -> None:
+        """It was not one to count."""
+        self._seen.pop(key, None)

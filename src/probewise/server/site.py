@@ -8,6 +8,7 @@ import re
 import secrets
 import shutil
 import time
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,6 +57,20 @@ class Site:
     gates: dict[str, Gate] = field(default_factory=dict)
     """How often something may be tried."""
     began: float = field(default_factory=time.monotonic)
+    sentences: OrderedDict[str, str] = field(default_factory=OrderedDict)
+    """What was done, for the page that comes after it."""
+
+    def keep(self, sentence: str) -> str:
+        """A mark under which the next page finds a sentence."""
+        own = secrets.token_hex(8)
+        self.sentences[own] = sentence
+        while len(self.sentences) > 500:
+            self.sentences.popitem(last=False)
+        return own
+
+    def said(self, own: str) -> str | None:
+        """What was kept, once."""
+        return self.sentences.pop(own, None)
 
     @property
     def limits(self) -> dict[str, int]:

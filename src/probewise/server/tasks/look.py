@@ -64,11 +64,11 @@ def status(desk: Desk, place: str) -> dict[str, Any]:
     return desk.using(place, work)
 
 
-def overview(desk: Desk, place: str, name: str) -> dict[str, Any]:
+def overview(desk: Desk, place: str, title: str) -> dict[str, Any]:
     """The decision, the ranking and the evidence as HTML, from the parts of the report."""
 
     def work(campaign: Campaign) -> dict[str, Any]:
-        view = replace(campaign.view(), name=name)
+        view = replace(campaign.view(), name=title)
         effects = matters(view)
         parts = [ranking(view), *([] if effects is None else [effects]), evidence(view), adequacy(view)]
         return {

@@ -40,8 +40,9 @@ def columns(desk: Desk, probes: str, items: str | None, limits: dict[str, int]) 
 
 
 def _sketch(table: Table) -> dict[str, Any]:
-    some = table.rows(range(min(len(table), 3)))
-    cells = {name: [str(cell) for cell in column] for name, column in zip(some.header, some.columns, strict=True)}
+    some = table.rows(range(min(len(table), 1000)))
+    distinct = (list(dict.fromkeys(map(str, column)))[:4] for column in some.columns)
+    cells = dict(zip(some.header, distinct, strict=True))
     return {"name": table.name, "rows": len(table), "columns": cells, "remarks": list(table.remarks)}
 
 

@@ -1,0 +1,349 @@
+"""New: two tables, what every column is for, the question, and the checks before anything is created."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from starlette.responses import RedirectResponse, Response
+
+from probewise.cells import fault, number
+from probewise.errors import InvalidProblem, ProbewiseError
+from probewise.markup import Content, Html, badge, joined, paragraphs, table, tag, void
+from probewise.numerals import number as shown
+from probewise.numerals import percent, plural
+from probewise.server.api import begin
+from probewise.server.pages.measure import saved
+from probewise.server.pages.shell import alert, button, card, choice, field, form, link, page, select, text_field, told
+from probewise.server.site import Call, Refused
+
+ROLES = {
+    "auto": "found out",
+    "factor": "factor: its values are levels",
+    "shown": "only shown",
+    "name": "names of the rows",
+    "cost": "cost of one measurement",
+    "noise": "noise of one measurement",
+    "stock": "how often it can be measured",
+}
+MODELS = {
+    "main": "every column by itself",
+    "interactions": "products of two columns too",
+    "quadratic": "squares of numbers too",
+    "none": "numbers as they are, without an intercept",
+    "formula": "a formula",
+}
+GOALS = {
+    "best": "the best item",
+    "top": "the best few items: how many?",
+    "above": "all items above a value: which?",
+    "better-than": "all items better than a control: its name?",
+}
+NOISE = {
+    "sigma": "I know a bound on the standard deviation of one measurement",
+    "unknown": "I do not know it; it is learned from replicates",
+    "column": "a column of the probes says it",
+    "bounded": "outcomes lie between two numbers, such as clicks or shares",
+}
+FIELDS = (
+    "name", "model", "formula", "goal", "value", "minimise", "delta", "epsilon", "noise", "sigma", "low", "high",
+    "max_batch", "outcome_name", "unit", "least", "most", "amendments", "aggregated",
+)  # fmt: skip
+DEFAULTS = {"model": "main", "goal": "best", "delta": "0.05", "epsilon": "0", "noise": "sigma", "amendments": "0"}
+
+
+async def new(call: Call) -> Response:
+    """Where two tables are chosen."""
+    accept = ".csv,.tsv,.txt,.xlsx,.ods,.parquet,.pq"
+    probes = void("input", type="file", name="probes", accept=accept, required="required")
+    items = void("input", type="file", name="items", accept=accept)
+    inner = form(
+        call,
+        "/new",
+        field("What you can measure", probes, "One row for each probe.", class_="drop"),
+        field(
+            "What you may recommend", items, "One row for each item; without it, the probes themselves.", class_="drop"
+        ),
+        paragraphs(
+            "Tables are CSV, .xlsx, .ods or Parquet, with the same columns of words and numbers in both. Nothing is "
+            "created yet.",
+            class_="soft",
+        ),
+        button("Go on"),
+        upload=True,
+        class_="two",
+    )
+    return page(call, "New campaign", tag("h1", "New campaign"), _steps(1), inner)
+
+
+def _steps(now: int) -> Html:
+    names = ("Tables", "Settings", "Checks")
+    own = [
+        tag("li", name, **({"aria_current": "step"} if at == now else {}), class_="done" if at < now else "")
+        for at, name in enumerate(names, 1)
+    ]
+    return tag("ol", *own, class_="steps")
+
+
+async def upload(call: Call) -> Response:
+    """Keep two tables for an hour, and go on to their columns."""
+    folder = call.site.folder()
+    probes = await saved(call, "probes", folder)
+    if probes is None:
+        raise Refused(422, "choose the table of what you can measure.")
+    items = await saved(call, "items", folder)
+    files = {"probes": str(probes), "items": None if items is None else str(items)}
+    found = await call.site.workers.do("slow", "columns", **files, limits=call.site.limits)
+    own = {"files": files, "found": found, "by": call.who.name}
+    (folder / "draft.json").write_text(json.dumps(own), encoding="utf-8")
+    return RedirectResponse(f"/new/{folder.name}", 303)
+
+
+def _draft(call: Call) -> dict[str, Any]:
+    path = call.site.kept(str(call.request.path_params["token"])) / "draft.json"
+    draft: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    if draft.get("by") != call.who.name:
+        raise Refused(410, "these tables are no longer here, as they are kept for an hour; choose them again.")
+    return draft
+
+
+async def settings(call: Call) -> Response:
+    """Where the columns, the question and the noise are settled."""
+    draft = _draft(call)
+    name = Path(draft["found"]["probes"]["name"]).stem.removeprefix("probes-")
+    return _settings(call, draft, DEFAULTS | {"name": name if name != "probes" else ""}, {})
+
+
+def _columns(draft: dict[str, Any]) -> list[str]:
+    tables = [draft["found"]["probes"], *([draft["found"]["items"]] if draft["found"]["items"] else [])]
+    return list(dict.fromkeys(name for own in tables for name in own["columns"]))
+
+
+def _settings(
+    call: Call,
+    draft: dict[str, Any],
+    values: dict[str, str],
+    roles: dict[str, str],
+    wrong: Content = None,
+    checked: dict[str, Any] | None = None,
+) -> Response:
+    kinds = {role["column"]: role for role in (checked or {}).get("roles", [])}
+    where = f"/new/{call.request.path_params['token']}"
+    body = joined(
+        [
+            tag("h1", "New campaign"),
+            _steps(2 if checked is None else 3),
+            wrong,
+            None if checked is None else _checks(checked),
+            form(
+                call,
+                where,
+                None if checked is None else _create(values, roles),
+                _tables(draft, roles, kinds),
+                _question(values),
+                _noise(values),
+                _outcomes(values),
+                tag("p", button("Check it", name="act", value="check"), class_="send"),
+                class_="settings",
+            ),
+        ]
+    )
+    return page(call, "New campaign", body, status=422 if wrong is not None and checked is None else 200)
+
+
+def _tables(draft: dict[str, Any], roles: dict[str, str], kinds: dict[str, dict[str, str]]) -> Html:
+    found, rows = draft["found"], []
+    for at, name in enumerate(_columns(draft)):
+        cells = [
+            ", ".join(own["columns"][name]) if own and name in own["columns"] else "–"
+            for own in (found["probes"], found["items"] or found["probes"])
+        ]
+        pick = select(f"role.{at}", ROLES, roles.get(name, "auto"), aria_label=f"Role of {name}")
+        role = kinds.get(name)
+        said = (
+            joined([badge(role["role"]), tag("span", f" {role['reason']}", class_="soft small")], "") if role else None
+        )
+        rows.append((name, *(tag("span", text, class_="soft small") for text in cells), pick, said))
+    sizes = f"{plural(found['probes']['rows'], 'probe')}"
+    sizes += f" and {plural(found['items']['rows'], 'item')}" if found["items"] else ", which are the items too"
+    remarks = [alert(text, "warn") for own in (found["probes"], found["items"]) if own for text in own["remarks"]]
+    short = "t" if max(map(len, _columns(draft))) <= 30 else "w"
+    header = ("column", "in the probes", "in the items", "role", "")
+    return card("Columns", paragraphs(f"{sizes}.", class_="soft"), *remarks, table(header, rows, kinds=f"{short}ww--"))
+
+
+def _question(values: dict[str, str]) -> Html:
+    low = {"checked": "checked"} if values.get("minimise") else {}
+    return card(
+        "Question",
+        tag(
+            "div",
+            text_field("Name of the campaign", "name", values.get("name", ""), required="required", maxlength="100"),
+            choice("Find", "goal", GOALS, values.get("goal", "best")),
+            text_field("How many, value or control", "value", values.get("value", ""), "Empty for the best item."),
+            text_field("Chance of a wrong answer, at most", "delta", values.get("delta", ""), inputmode="decimal"),
+            text_field(
+                "Differences up to this do not matter", "epsilon", values.get("epsilon", ""), inputmode="decimal"
+            ),
+            field("Low values are wanted", void("input", type="checkbox", name="minimise", value="yes", **low)),
+            choice("Outcomes depend on", "model", MODELS, values.get("model", "main")),
+            text_field(
+                "Formula", "formula", values.get("formula", ""), "Such as ligand + dose + dose^2 + ligand:dose."
+            ),
+            class_="fields",
+        ),
+    )
+
+
+def _noise(values: dict[str, str]) -> Html:
+    return card(
+        "Noise",
+        tag(
+            "div",
+            field("What is known of it", select("noise", NOISE, values.get("noise", "sigma")), class_="full"),
+            text_field("Its standard deviation", "sigma", values.get("sigma", ""),
+                       "An upper bound: the confidence rests on it.", inputmode="decimal"),
+            text_field("Least outcome", "low", values.get("low", ""), "If they lie between two.", inputmode="decimal"),
+            text_field("Largest outcome", "high", values.get("high", ""), inputmode="decimal"),
+            class_="fields",
+        ),
+    )  # fmt: skip
+
+
+def _outcomes(values: dict[str, str]) -> Html:
+    tally = {"checked": "checked"} if values.get("aggregated") else {}
+    return card(
+        "Outcomes and batches",
+        tag(
+            "div",
+            text_field("What is measured", "outcome_name", values.get("outcome_name", ""), "Such as yield.",
+                       maxlength="40"),
+            text_field("Unit", "unit", values.get("unit", ""), "Such as % or mg/l.", maxlength="40"),
+            text_field("Refuse outcomes below", "least", values.get("least", ""), "As typing errors.",
+                       inputmode="decimal"),
+            text_field("Refuse outcomes above", "most", values.get("most", ""), inputmode="decimal"),
+            text_field("Most measurements at once", "max_batch", values.get("max_batch", ""), "Such as 96 on a plate.",
+                       inputmode="numeric"),
+            text_field("Share kept for later corrections", "amendments", values.get("amendments", ""),
+                       "0.5 keeps the chance of a wrong answer whatever you correct.", inputmode="decimal"),
+            field("Count successes by probe",
+                  void("input", type="checkbox", name="aggregated", value="yes", **tally), "On sheets."),
+            class_="fields",
+        ),
+    )  # fmt: skip
+
+
+def _create(values: dict[str, str], roles: dict[str, str]) -> Html:
+    mark = void("input", type="hidden", name="checked", value=_mark(values, roles))
+    return tag("p", mark, button("Create the campaign", name="act", value="create"), class_="send first")
+
+
+def _mark(values: dict[str, str], roles: dict[str, str]) -> str:
+    own = {name: value for name, value in values.items() if name != "name"}
+    return hashlib.sha256(json.dumps([own, roles], sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _checks(checked: dict[str, Any]) -> Html:
+    """What can be told apart, what looks odd, and what it will take."""
+    sizes = f"{plural(checked['items'], 'item')} by {plural(checked['probes'], 'probe')}"
+    facts = [
+        tag("li", f"{checked['question']} {sizes}, with confidence {percent(checked['confidence'])}."),
+        tag("li", "Every comparison of two items can be made with these probes."),
+        tag("li", f"Model: {checked['formula']} ({plural(checked['features'], 'feature')})."),
+    ]
+    header = ["if items differ by", "measurements", "80 % interval", "rounds", *(["cost"] if checked["costly"] else [])]
+    rows = [
+        (
+            f"{row['gap']:g}",
+            shown(row["measurements"]),
+            "–" if row["low"] is None else f"{shown(row['low'])} to {shown(row['high'])}",
+            "–" if row["rounds"] is None else row["rounds"],
+            *([shown(round(row["cost"]))] if checked["costly"] else []),
+        )
+        for row in checked["forecasts"]
+    ]
+    unit = "" if checked["known"] else " Gaps are in units of the noise."
+    note = f"If items differ by so much wherever it matters, and all comparisons are as hard as the hardest.{unit}"
+    return card(
+        "Checks",
+        tag("ul", *facts, class_="plain"),
+        *(alert(text, "warn") for text in checked["remarks"]),
+        tag("h3", "What it may take"),
+        table(header, rows, kinds="n" * len(header)) if rows else None,
+        paragraphs(note, class_="note"),
+        class_="checked",
+    )
+
+
+async def decide(call: Call) -> Response:
+    """Check the settings or, once they were checked, create the campaign."""
+    draft = _draft(call)
+    values = {name: str(call.form.get(name, "")).strip() for name in FIELDS}
+    given = {name: str(call.form.get(f"role.{at}", "auto")) for at, name in enumerate(_columns(draft))}
+    roles = {name: role for name, role in given.items() if role in ROLES and role != "auto"}
+    try:
+        chosen = _chosen(draft, values, roles)
+        if call.form.get("act") == "create" and call.form.get("checked") == _mark(values, roles):
+            name = call.site.live.shelf.new(values["name"])
+            await begin(call, name, chosen)
+            return told(call, "The campaign is created.", link(name, "/measure"))
+        call.site.live.shelf.new(values["name"])
+        checked = await call.site.workers.do("slow", "examine", settings=chosen, limits=call.site.limits)
+    except (ProbewiseError, Refused) as error:
+        text = str(error)[:1].upper() + str(error)[1:]
+        return _settings(call, draft, values, roles, alert(text, "bad"))
+    changed = call.form.get("act") == "create"
+    said = (
+        alert("The settings were changed after they had been checked; look at the checks once more.")
+        if changed
+        else None
+    )
+    return _settings(call, draft, values, roles, said, checked)
+
+
+def _number(values: dict[str, str], name: str, what: str, otherwise: float | None = None) -> float | None:
+    text = values[name]
+    if not text:
+        return otherwise
+    found = number(text)
+    if found is None or found != found or abs(found) == float("inf"):
+        raise InvalidProblem(f"{what}: {fault(text)}.")
+    return found
+
+
+def _chosen(draft: dict[str, Any], values: dict[str, str], roles: dict[str, str]) -> dict[str, Any]:
+    """The settings as the interface takes them."""
+    goal = values["goal"] if values["goal"] in GOALS else "best"
+    if goal != "best":
+        goal = f"{goal}:{values['value']}"
+    batch = _number(values, "max_batch", "most measurements at once")
+    if batch is not None and (batch % 1 or not 1 <= batch <= 1e6):
+        raise InvalidProblem(f"most measurements at once must be a whole number of at least 1, got {batch:g}.")
+    out: dict[str, Any] = {
+        **draft["files"],
+        "roles": roles,
+        "model": values["formula"] if values["model"] == "formula" else values["model"],
+        "goal": goal,
+        "minimise": bool(values["minimise"]),
+        "delta": _number(values, "delta", "the probability of a wrong answer", 0.05),
+        "epsilon": _number(values, "epsilon", "differences that do not matter", 0.0),
+        "max_batch": None if batch is None else int(batch),
+        "range": [_number(values, "least", "the least outcome"), _number(values, "most", "the largest outcome")],
+        "outcome_name": values["outcome_name"],
+        "unit": values["unit"],
+        "amendments": _number(values, "amendments", "the share for corrections", 0.0),
+        "aggregated": bool(values["aggregated"]),
+    }
+    if values["noise"] == "bounded":
+        low, high = (
+            _number(values, "low", "the least outcome", 0.0),
+            _number(values, "high", "the largest outcome", 1.0),
+        )
+        return out | {"outcome": "bounded", "bounds": [low, high]}
+    if values["noise"] == "unknown":
+        return out | {"sigma": "unknown"}
+    if values["noise"] == "sigma":
+        return out | {"sigma": _number(values, "sigma", "the standard deviation")}
+    return out

@@ -1,0 +1,256 @@
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("starlette", reason="starlette is not installed")
+from _serving import Answer, Serving, Visitor
+
+import probewise as pw
+from probewise.data import copy_example, fill_outcomes
+
+EMPTY = {"meta", "link", "input", "br", "img"}
+
+
+class Page(HTMLParser):
+    """A page as a browser reads it: every tag closed in order, no script or style inside it, every field labelled."""
+
+    def __init__(self, text: str) -> None:
+        HTMLParser.__init__(self)
+        self.stack: list[str] = []
+        self.ids: list[str] = []
+        self.texts: list[str] = []
+        self.feed(text)
+        assert self.stack == []
+        assert len(self.ids) == len(set(self.ids))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        own = dict(attrs)
+        assert not [name for name in own if name.startswith("on") or name == "style"]
+        assert tag not in ("script", "style") or own.get("src")
+        if tag in ("input", "select", "textarea") and own.get("type") != "hidden":
+            assert "label" in self.stack or own.get("aria-label"), own
+        self.ids += [str(own["id"])] if "id" in own else []
+        if tag not in EMPTY:
+            self.stack.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.stack.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data.replace("\xa0", " "))
+
+    @property
+    def text(self) -> str:
+        return " ".join("".join(self.texts).split())
+
+
+def seen(answer: Answer, status: int = 200) -> str:
+    assert answer.status == status, answer.text
+    return Page(answer.text).text
+
+
+@pytest.fixture(scope="module")
+def serving(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    begun = Serving(tmp_path_factory.mktemp("lab"))
+    yield begun
+    begun.stop()
+
+
+@pytest.fixture
+def visitor(serving: Serving) -> Visitor:
+    return Visitor(serving.url)
+
+
+@pytest.fixture
+def campaign(serving: Serving, tmp_path: Path, request: pytest.FixtureRequest) -> pw.Campaign:
+    items, probes = copy_example(tmp_path)
+    problem = pw.Problem.from_tables(probes, items, sigma=3.0)
+    name = re.sub(r"\W+", "-", request.node.name)
+    return pw.Campaign.create(
+        Path(serving.place) / f"{name}.campaign", problem, seed=2, author="anna", outcome_name="yield", unit="%"
+    )
+
+
+def address(campaign: pw.Campaign) -> str:
+    return f"/c/{Path(campaign._store.name).name}"
+
+
+def decide(campaign: pw.Campaign, folder: Path) -> None:
+    while rows := campaign.ask():
+        rows.to_csv(folder / "sheet.csv")
+        fill_outcomes(folder / "sheet.csv", folder / "sheet.csv")
+        campaign.tell(folder / "sheet.csv")
+
+
+def test_every_page_of_a_decided_campaign(visitor: Visitor, campaign: pw.Campaign, tmp_path: Path) -> None:
+    decide(campaign, tmp_path)
+    place = address(campaign)
+    first = visitor.get(place)
+    text = seen(first)
+    assert "XPhos, toluene, 100 is the best item in yield, with confidence 95 %." in text
+    assert "Confirm it" in text
+    assert len(first.body) < 100_000
+    for page, words in {
+        "/": "Decided",
+        f"{place}/measure": "Confirm the answer",
+        f"{place}/history": "the last first",
+        f"{place}/row/r1-1": "See what it would change",
+        f"{place}/keep?digest=": "every digest fits",
+        f"{place}/keep?digest={campaign.status().digest}": "nothing is missing",
+        f"{place}/keep?digest=0123456789": "none is 0123456789",
+        f"{place}/keep?digest=zz": "A digest is 64 of the letters",
+        "/new": "What you can measure",
+    }.items():
+        assert words in seen(visitor.get(page)), page
+    assert "<h1>" in visitor.get(f"{place}/now").text
+    report = visitor.get(f"{place}/report")
+    assert "style-src 'unsafe-inline'" in report.headers["content-security-policy"]
+    assert "script-src" not in report.headers["content-security-policy"]
+    for copy in ("copy.jsonl", "copy.campaign"):
+        (tmp_path / copy).write_bytes(visitor.get(f"{place}/{copy}").body)
+        assert pw.Campaign.open(tmp_path / copy).status().digest == campaign.status().digest
+    assert visitor.get(f"{place}/rows.csv").text.count("\n") == 1 + campaign.status().measurements
+    assert seen(visitor.get(f"{place}/row/r9-9"), 422)
+    assert seen(visitor.get("/c/nothing.campaign"), 404)
+
+
+def test_a_round_by_typing(visitor: Visitor, campaign: pw.Campaign) -> None:
+    place = address(campaign)
+    asked = visitor.form(f"{place}/ask", {"due": "2030-01-31"}, page=f"{place}/measure")
+    assert asked.status == 303
+    shown = seen(visitor.get(asked.headers["location"]))
+    assert "24 of 24 rows left. Wanted by 2030-01-31." in shown
+    wrong = visitor.form(f"{place}/measure", {"outcome.r1-1": "4o", "outcome.r1-2": "50"}, page=f"{place}/measure")
+    text = seen(wrong, 422)
+    assert "Nothing was recorded, as 1 row must be looked at: r1-1." in text
+    assert "Got '4o', expected a number" in text
+    assert 'value="4o"' in wrong.text  # what was typed is still there
+    assert len(campaign.records) == 2
+    right = visitor.form(f"{place}/measure", {"outcome.r1-1": "40", "outcome.r1-2": " 50 "}, page=f"{place}/measure")
+    assert "2 recorded." in seen(visitor.get(right.headers["location"]))
+    assert campaign.status().measurements == 2
+    assert campaign.records[-1].author != "anna"
+    again = visitor.form(f"{place}/measure", {"outcome.r1-1": "41", "outcome.r1-3": "5"}, page=f"{place}/measure")
+    assert "'r1-1' has 40.0 on record" in seen(again, 422)
+    assert "Nothing was filled in" in seen(visitor.form(f"{place}/measure", {}, page=f"{place}/measure"), 422)
+
+
+def test_a_round_by_upload_and_by_pasting(visitor: Visitor, campaign: pw.Campaign, tmp_path: Path) -> None:
+    place = address(campaign)
+    visitor.form(f"{place}/ask", {}, page=f"{place}/measure")
+    sheet = visitor.get(f"{place}/sheet.csv").text
+    (tmp_path / "s.csv").write_text(sheet)
+    fill_outcomes(tmp_path / "s.csv", tmp_path / "s.csv")
+    checked = visitor.upload(
+        f"{place}/upload", {}, {"table": ("sheet.csv", (tmp_path / "s.csv").read_bytes())}, page=f"{place}/measure"
+    )
+    assert "24 recorded" in seen(checked)
+    assert len(campaign.records) == 2  # nothing yet
+    token = re.findall(r'name="token" value="(\w+)"', checked.text)[0]
+    done = visitor.form(f"{place}/uploaded", {"token": token, "off_plan": "no"}, page=f"{place}/measure")
+    assert "24 recorded." in seen(visitor.get(done.headers["location"]))
+    spread = visitor.form(f"{place}/ask", {}, page=f"{place}/measure")
+    assert spread.status == 303
+    assert visitor.get(f"{place}/sheet.xlsx").body.startswith(b"PK")
+    pasted = visitor.upload(f"{place}/upload", {"pasted": "measurement\toutcome\nr2-1\t5"}, {}, page=f"{place}/measure")
+    assert "1 recorded" in seen(pasted)
+    wrong = visitor.upload(f"{place}/upload", {"pasted": "measurement\toutcome\nr2-1\tx"}, {}, page=f"{place}/measure")
+    assert "expected a number" in seen(wrong, 422)
+    own = {"pasted": "probe\toutcome\nXPhos, THF, 60\t61", "off_plan": "yes"}
+    unplanned = visitor.upload(f"{place}/upload", own, {}, page=f"{place}/measure")
+    token = re.findall(r'name="token" value="(\w+)"', unplanned.text)[0]
+    visitor.form(f"{place}/uploaded", {"token": token, "off_plan": "yes"}, page=f"{place}/measure")
+    assert campaign.records[-1].kind == "unplanned"
+
+
+def test_a_correction_that_withdraws_a_winner(visitor: Visitor, campaign: pw.Campaign, tmp_path: Path) -> None:
+    decide(campaign, tmp_path)
+    place, before = address(campaign), len(campaign.records)
+    outcome = {"change": "correct", "outcome": "-500", "reason": "read off the wrong scale"}
+    tried = seen(visitor.form(f"{place}/row/r2-1", outcome, page=f"{place}/row/r2-1"))
+    assert "What this would change" in tried
+    assert "The answer that was declared would be withdrawn." in tried
+    assert "at most 7.5 % instead of 5 %" in tried
+    assert len(campaign.records) == before
+    done = visitor.form(f"{place}/row/r2-1", {**outcome, "sure": "yes"}, page=f"{place}/row/r2-1")
+    assert "is no longer declared" in seen(visitor.get(done.headers["location"]))
+    assert "withdrawn" in [record.kind for record in campaign.records]
+    assert "Not certified" in seen(visitor.get(f"{place}?record={len(campaign.records)}"))
+    void = {"change": "void", "reason": "spilled", "sure": "yes"}
+    visitor.form(f"{place}/row/r2-2", void, page=f"{place}/row/r2-2")
+    assert campaign.records[-1].kind == "voided"
+    assert seen(visitor.form(f"{place}/row/r2-3", {"change": "void", "reason": " "}, page=f"{place}/row/r2-3"), 422)
+
+
+def test_other_changes(visitor: Visitor, campaign: pw.Campaign) -> None:
+    place = address(campaign)
+    campaign.ask()
+    visitor.form(f"{place}/note", {"text": "new bottle"}, page=place)
+    stock = {"probe": "XPhos, THF, 60", "stock": "3", "reason": "few"}
+    visitor.form(f"{place}/restock", stock, page=place)
+    visitor.form(f"{place}/close", {"reason": "away"}, page=f"{place}/history")
+    assert [record.kind for record in campaign.records[-3:]] == ["note", "stocked", "closed"]
+    assert seen(visitor.form(f"{place}/restock", stock | {"stock": "-1"}, page=place), 422)
+    assert seen(visitor.form(f"{place}/restock", stock | {"probe": "nobody"}, page=place), 422)
+
+
+def test_a_campaign_from_two_tables(visitor: Visitor, tmp_path: Path, serving: Serving) -> None:
+    items, probes = copy_example(tmp_path)
+    tables = {"probes": ("probes.csv", probes.read_bytes()), "items": ("items.csv", items.read_bytes())}
+    first = visitor.upload("/new", {}, tables, page="/new")
+    where = first.headers["location"]
+    assert "48 probes and 24 items." in seen(visitor.get(where))
+    fields = {
+        "name": "from tables", "model": "main", "goal": "best", "delta": "0.05", "epsilon": "0", "noise": "sigma",
+        "sigma": "3", "amendments": "0", "act": "check", "max_batch": "12", "outcome_name": "yield", "unit": "%",
+    }  # fmt: skip
+    checked = visitor.form(where, fields, page=where)
+    text = seen(checked)
+    assert "Every comparison of two items can be made with these probes." in text
+    assert not (Path(serving.place) / "from tables.campaign").exists()
+    mark = re.findall(r'name="checked" value="(\w+)"', checked.text)[0]
+    other = visitor.form(where, fields | {"act": "create", "checked": mark, "sigma": "4"}, page=where)
+    assert "look at the checks once more" in seen(other)
+    done = visitor.form(where, fields | {"act": "create", "checked": mark}, page=where)
+    assert done.headers["location"].startswith("/c/from%20tables.campaign/measure")
+    made = pw.Campaign.open(Path(serving.place) / "from tables.campaign")
+    assert "max_batch=12" in repr(made.algorithm)
+    twice = visitor.form(where, fields | {"act": "create", "checked": mark}, page=where)
+    assert "There is a campaign 'from tables.campaign' already" in seen(twice, 422)
+    for change, words in (
+        ({"sigma": "x"}, "'x' is not a number"),
+        ({"sigma": ""}, "Nothing was said of the noise"),
+        ({"name": "../x"}, "The name of a campaign"),
+        ({"goal": "top", "value": "many"}, "needs a whole number"),
+        ({"noise": "unknown"}, "The noise is unknown"),
+        ({"noise": "bounded", "low": "0", "high": "100"}, "as much as their range allows"),
+        ({"model": "formula", "formula": "ligand +"}, "formula"),
+        ({"role.0": "cost"}, "ligand"),
+    ):
+        found = visitor.form(where, fields | change, page=where)
+        assert words in Page(found.text).text, change
+
+
+NASTY = "<script>alert(1)</script>\"'=1+1&amp;"
+
+
+def test_text_of_others_is_shown_and_never_obeyed(visitor: Visitor, serving: Serving, tmp_path: Path) -> None:
+    names = [f"{NASTY}{at}" for at in range(3)]
+    problem = pw.Problem([[1, 0], [0, 1], [1, 1]], sigma=0.1, probe_names=names, item_names=names)
+    campaign = pw.Campaign.create(Path(serving.place) / "nasty.campaign", problem, seed=0, author=NASTY)
+    campaign.note(NASTY)
+    rows = campaign.ask()
+    campaign.tell({rows["measurement"][0]: 1.0})
+    campaign.correct(rows["measurement"][0], 2.0, reason=NASTY)
+    for page in ("/", "", "/measure", "/history", "/row/r1-1", "/keep?digest=", f"/keep?digest={'%3Cb%3E'}"):
+        own = page if page == "/" else f"/c/nasty.campaign{page}"
+        text = seen(visitor.get(own))  # fails on a script inside the page
+        assert "<b>" not in visitor.get(own).text.replace("<b>probewise</b>", "")
+        assert "keep" in page or "<script>alert(1)</script>" in text
+    sheet = visitor.get("/c/nasty.campaign/sheet.csv")
+    assert sheet.headers["content-disposition"].startswith("attachment")

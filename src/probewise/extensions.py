@@ -2,14 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar
 
 from probewise.errors import InvalidExtension
 
 T = TypeVar("T")
+
+
+class Registry(Mapping[str, type[T]]):
+    """Classes by their names, each loaded when it is looked up, so that a command loads no more than it uses."""
+
+    def __init__(self, places: Mapping[str, str]) -> None:
+        """``places``: name -> module and class, as in "probewise.algorithms.rage.Rage"."""
+        self._places = dict(places)
+
+    def __getitem__(self, name: str) -> type[T]:
+        module, _, called = self._places[name].rpartition(".")
+        found: type[T] = getattr(import_module(module), called)
+        return found
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def called(self, name: str) -> type[T]:
+        """The class that calls itself so in Python, for the module that exports it; AttributeError if there is none."""
+        for key, place in self._places.items():
+            if place.rpartition(".")[2] == name:
+                return self[key]
+        raise AttributeError(f"there is no {name!r} here")
 
 
 def extensions(group: str) -> list[str]:

@@ -2,39 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from probewise.algorithms.alba import ALBA
 from probewise.algorithms.base import Algorithm, Forecast, Standing
 from probewise.algorithms.batched import Batched
-from probewise.algorithms.explore_verify import ExploreVerify
-from probewise.algorithms.lingape import LinGapE
-from probewise.algorithms.rage import Rage
 from probewise.algorithms.sage import Sage
-from probewise.algorithms.sequential import FWS, LazyTrackAndStop, LinGame, MLinGapE, TopTwo
-from probewise.algorithms.static import GStatic, XYOracle, XYStatic
-from probewise.algorithms.uniform import Uniform
-from probewise.algorithms.xy_adaptive import XYAdaptive
-from probewise.extensions import found_class
+from probewise.extensions import Registry, found_class
 
-ALGORITHMS: dict[str, type[Algorithm[Any]]] = {
-    "alba": ALBA,
-    "explore-verify": ExploreVerify,
-    "fws": FWS,
-    "g-static": GStatic,
-    "lazy-track-and-stop": LazyTrackAndStop,
-    "lingame": LinGame,
-    "lingape": LinGapE,
-    "m-lingape": MLinGapE,
-    "rage": Rage,
-    "sage": Sage,
-    "top-two": TopTwo,
-    "uniform": Uniform,
-    "xy-adaptive": XYAdaptive,
-    "xy-oracle": XYOracle,
-    "xy-static": XYStatic,
-}
-"""Every algorithm of the package by its name."""
+if TYPE_CHECKING:
+    from probewise.algorithms.alba import ALBA
+    from probewise.algorithms.explore_verify import ExploreVerify
+    from probewise.algorithms.lingape import LinGapE
+    from probewise.algorithms.rage import Rage
+    from probewise.algorithms.sequential import FWS, LazyTrackAndStop, LinGame, MLinGapE, TopTwo
+    from probewise.algorithms.static import GStatic, XYOracle, XYStatic
+    from probewise.algorithms.uniform import Uniform
+    from probewise.algorithms.xy_adaptive import XYAdaptive
+
+ALGORITHMS: Registry[Algorithm[Any]] = Registry(
+    {
+        "alba": "probewise.algorithms.alba.ALBA",
+        "explore-verify": "probewise.algorithms.explore_verify.ExploreVerify",
+        "fws": "probewise.algorithms.sequential.FWS",
+        "g-static": "probewise.algorithms.static.GStatic",
+        "lazy-track-and-stop": "probewise.algorithms.sequential.LazyTrackAndStop",
+        "lingame": "probewise.algorithms.sequential.LinGame",
+        "lingape": "probewise.algorithms.lingape.LinGapE",
+        "m-lingape": "probewise.algorithms.sequential.MLinGapE",
+        "rage": "probewise.algorithms.rage.Rage",
+        "sage": "probewise.algorithms.sage.Sage",
+        "top-two": "probewise.algorithms.sequential.TopTwo",
+        "uniform": "probewise.algorithms.uniform.Uniform",
+        "xy-adaptive": "probewise.algorithms.xy_adaptive.XYAdaptive",
+        "xy-oracle": "probewise.algorithms.static.XYOracle",
+        "xy-static": "probewise.algorithms.static.XYStatic",
+    }
+)
+"""Every algorithm of the package by its name, loaded when it is looked up."""
 
 EXTENSIONS = "probewise.algorithms"
 """The entry points by which other packages add theirs."""
@@ -42,8 +46,13 @@ EXTENSIONS = "probewise.algorithms"
 
 def algorithm_named(name: str) -> type[Algorithm[Any]] | None:
     """The algorithm of that name, of the registry or of another package; None if there is none."""
-    known = ALGORITHMS | {Batched.name: Batched}
-    return found_class(known, EXTENSIONS, name, Algorithm)  # type: ignore[type-abstract]
+    if name == Batched.name:
+        return Batched
+    return found_class(ALGORITHMS, EXTENSIONS, name, Algorithm)  # type: ignore[type-abstract]
+
+
+def __getattr__(name: str) -> Any:
+    return ALGORITHMS.called(name)
 
 
 __all__ = [

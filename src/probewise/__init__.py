@@ -18,6 +18,13 @@ _WHERE = {
     "Claims": "goals",
     "BestItem": "goals",
     "TopM": "goals",
+    "BestSet": "goals",
+    "Oracle": "oracles",
+    "Subsets": "oracles",
+    "Assignments": "oracles",
+    "Matchings": "oracles",
+    "Paths": "oracles",
+    "SpanningTrees": "oracles",
     "Above": "goals",
     "BetterThan": "goals",
     "OUTCOMES": "outcomes",
@@ -46,6 +53,10 @@ _WHERE = {
     "rho_bounds": "theory",
     "rage_bound": "theory",
     "ALGORITHMS": "algorithms",
+    "SET_ALGORITHMS": "algorithms",
+    "CLUCB": "algorithms",
+    "Disagreement": "algorithms",
+    "SageSets": "algorithms",
     "Algorithm": "algorithms",
     "Forecast": "algorithms",
     "Standing": "algorithms",
@@ -116,9 +127,12 @@ if TYPE_CHECKING:
     from probewise import instances as instances
     from probewise.algorithms import ALBA as ALBA
     from probewise.algorithms import ALGORITHMS as ALGORITHMS
+    from probewise.algorithms import CLUCB as CLUCB
     from probewise.algorithms import FWS as FWS
+    from probewise.algorithms import SET_ALGORITHMS as SET_ALGORITHMS
     from probewise.algorithms import Algorithm as Algorithm
     from probewise.algorithms import Batched as Batched
+    from probewise.algorithms import Disagreement as Disagreement
     from probewise.algorithms import ExploreVerify as ExploreVerify
     from probewise.algorithms import Forecast as Forecast
     from probewise.algorithms import GStatic as GStatic
@@ -128,6 +142,7 @@ if TYPE_CHECKING:
     from probewise.algorithms import MLinGapE as MLinGapE
     from probewise.algorithms import Rage as Rage
     from probewise.algorithms import Sage as Sage
+    from probewise.algorithms import SageSets as SageSets
     from probewise.algorithms import Standing as Standing
     from probewise.algorithms import TopTwo as TopTwo
     from probewise.algorithms import Uniform as Uniform
@@ -168,6 +183,7 @@ if TYPE_CHECKING:
     from probewise.goals import Above as Above
     from probewise.goals import Answer as Answer
     from probewise.goals import BestItem as BestItem
+    from probewise.goals import BestSet as BestSet
     from probewise.goals import BetterThan as BetterThan
     from probewise.goals import Claims as Claims
     from probewise.goals import Goal as Goal
@@ -176,6 +192,12 @@ if TYPE_CHECKING:
     from probewise.model import Model as Model
     from probewise.model import Role as Role
     from probewise.model.space import space as space
+    from probewise.oracles import Assignments as Assignments
+    from probewise.oracles import Matchings as Matchings
+    from probewise.oracles import Oracle as Oracle
+    from probewise.oracles import Paths as Paths
+    from probewise.oracles import SpanningTrees as SpanningTrees
+    from probewise.oracles import Subsets as Subsets
     from probewise.outcomes import OUTCOMES as OUTCOMES
     from probewise.outcomes import Bounded as Bounded
     from probewise.outcomes import Gaussian as Gaussian

@@ -7,6 +7,11 @@ from typing import TYPE_CHECKING, Any
 from probewise.algorithms.base import Algorithm, Forecast, Standing
 from probewise.algorithms.batched import Batched
 from probewise.algorithms.sage import Sage
+from probewise.algorithms.sequential import FWS, LazyTrackAndStop, LinGame, MLinGapE, TopTwo
+from probewise.algorithms.sets import CLUCB, SET_ALGORITHMS, Disagreement, SageSets
+from probewise.algorithms.static import GStatic, XYOracle, XYStatic
+from probewise.algorithms.uniform import Uniform
+from probewise.algorithms.xy_adaptive import XYAdaptive
 from probewise.extensions import Registry, found_class
 
 if TYPE_CHECKING:
@@ -58,9 +63,12 @@ def __getattr__(name: str) -> Any:
 __all__ = [
     "ALBA",
     "ALGORITHMS",
+    "CLUCB",
     "FWS",
+    "SET_ALGORITHMS",
     "Algorithm",
     "Batched",
+    "Disagreement",
     "ExploreVerify",
     "Forecast",
     "GStatic",
@@ -70,6 +78,7 @@ __all__ = [
     "MLinGapE",
     "Rage",
     "Sage",
+    "SageSets",
     "Standing",
     "TopTwo",
     "Uniform",

@@ -10,6 +10,7 @@ from probewise.extensions import extensions, found_class
 from probewise.goals.above import Above
 from probewise.goals.base import Answer, Claims, Goal, Promise, check_risk
 from probewise.goals.best_item import BestItem
+from probewise.goals.best_set import BestSet
 from probewise.goals.better_than import BetterThan
 from probewise.goals.comparable import check_comparable, check_measurable
 from probewise.goals.top_m import TopM
@@ -68,6 +69,7 @@ __all__ = [
     "Above",
     "Answer",
     "BestItem",
+    "BestSet",
     "BetterThan",
     "Claims",
     "Goal",

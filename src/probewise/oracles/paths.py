@@ -65,19 +65,16 @@ class Paths(Oracle):
 
     def best(self, weights: Array) -> Members:
         """The heaviest path, level by level: every edge goes from a lower level to a higher one."""
-        ends = self._ends
         value = np.full(self._vertices, -np.inf)
-        value[self.source], last = 0.0, np.full(self._vertices, -1, dtype=np.int64)
-        for edges, heads, starts in self._levels:
-            through = value[ends[edges, 0]] + weights[edges]
-            value[heads] = top = np.maximum.reduceat(through, starts)
-            lengths = np.diff(np.append(starts, edges.size))
-            winners = np.flatnonzero(through >= np.repeat(top, lengths))
-            last[ends[edges[winners], 1]] = edges[winners]
+        value[self.source] = 0.0
+        for edges, tails, heads, starts in self._levels:
+            value[heads] = np.maximum.reduceat(value[tails] + weights[edges], starts)
         chosen, vertex = np.zeros(self.size, dtype=np.bool_), self.target
         while vertex != self.source:
-            chosen[last[vertex]] = True
-            vertex = int(ends[last[vertex], 0])
+            edges, tails = self._into[vertex]
+            last = int(np.argmax(value[tails] + weights[edges]))
+            chosen[edges[last]] = True
+            vertex = int(tails[last])
         return chosen
 
     @cached_property
@@ -89,8 +86,14 @@ class Paths(Oracle):
         return 1 + max(self.source, self.target, int(np.array(self.edges).max()))
 
     @cached_property
-    def _levels(self) -> tuple[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]], ...]:
-        """For each level: the edges into it, sorted by their heads, these heads, and where each begins."""
+    def _into(self) -> tuple[tuple[NDArray[np.int64], NDArray[np.int64]], ...]:
+        """For each vertex: the edges into it, and where they come from."""
+        into = [np.flatnonzero(self._ends[:, 1] == vertex) for vertex in range(self._vertices)]
+        return tuple((edges, self._ends[edges, 0]) for edges in into)
+
+    @cached_property
+    def _levels(self) -> tuple[tuple[NDArray[np.int64], ...], ...]:
+        """For each level: the edges into it, sorted by their heads, their tails, these heads, where each begins."""
         ends, level = self._ends, np.zeros(self._vertices, dtype=np.int64)
         for _ in range(self._vertices):
             raised = level.copy()
@@ -105,7 +108,7 @@ class Paths(Oracle):
             edges = np.flatnonzero(level[ends[:, 1]] == at)
             edges = edges[np.argsort(ends[edges, 1], kind="stable")]
             heads, starts = np.unique(ends[edges, 1], return_index=True)
-            levels.append((edges, heads, starts))
+            levels.append((edges, ends[edges, 0], heads, starts))
         return tuple(levels)
 
     def _reached(self, *, forward: bool) -> NDArray[np.bool_]:

@@ -68,7 +68,7 @@ class SpanningTrees(Oracle):
         rank = np.empty(self.size)
         rank[np.argsort(-weights, kind="stable")] = np.arange(1.0, self.size + 1.0)
         shape = (self._vertices, self._vertices)
-        tree = csgraph.minimum_spanning_tree(sparse.csr_array((rank, self._ends.T), shape=shape))
+        tree = csgraph.minimum_spanning_tree(sparse.csr_array((rank, self._ends.T), shape=shape))  # type: ignore[type-var]
         chosen = np.zeros(self.size + 1, dtype=np.bool_)
         chosen[tree.data.astype(np.int64)] = True
         return np.asarray(chosen[rank.astype(np.int64)])

@@ -103,6 +103,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "goals/base": ("goals", "guarantees"),
     "goals/comparable": ("problem", "goals", "model"),
     "goals/best_item": ("guarantees", "goals", "problem"),
+    "goals/best_set": ("sets",),
     "goals/top_m": ("goals",),
     "goals/above": ("goals",),
     "goals/better_than": ("goals",),

@@ -9,7 +9,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 
 from probewise.coordinates import Array
 from probewise.errors import InvalidProblem
@@ -74,7 +73,9 @@ class Assignments(Oracle):
         return 0.5 * math.log(self.columns * (1 if self.rows == self.columns else self.rows))
 
     def best(self, weights: Array) -> Members:
-        """By the shortest augmenting paths of scipy."""
+        """By the shortest augmenting paths of scipy, which is loaded when used."""
+        from scipy.optimize import linear_sum_assignment
+
         row, column = self._places.T
         table = np.full((self.rows, self.columns), -np.inf)
         table[row, column] = weights

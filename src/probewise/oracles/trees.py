@@ -9,8 +9,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-from scipy.sparse import csgraph
 
 from probewise.coordinates import Array
 from probewise.errors import InvalidProblem
@@ -65,6 +63,9 @@ class SpanningTrees(Oracle):
 
     def best(self, weights: Array) -> Members:
         """The tree of scipy for the ranks of the weights: a tree depends on their order only, and ranks are not 0."""
+        from scipy import sparse
+        from scipy.sparse import csgraph
+
         rank = np.empty(self.size)
         rank[np.argsort(-weights, kind="stable")] = np.arange(1.0, self.size + 1.0)
         shape = (self._vertices, self._vertices)

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import probewise as pw
-from probewise.algorithms.sets.accounts import Accounts
 from probewise.algorithms.sets.designs import set_design
 from probewise.algorithms.sets.elements import only_set, rivals
+from probewise.algorithms.sets.set_accounts import Accounts
 from probewise.campaign import Memory
 from probewise.testing import check_oracle, check_set_algorithm
 

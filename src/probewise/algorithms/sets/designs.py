@@ -33,17 +33,20 @@ def set_design(
     Frank-Wolfe on the dual: for a mixture of rivals with noise m = Σ p_i·noise·|l-z_i|/margin_i², the weights √(m/cost)
     are optimal, with value (Σ√(m·cost))², a lower bound that is concave in p.
     """
-    atoms = (rivals != leader) * (noise / margins[:, None] ** 2)
-    mixture, root = atoms.mean(axis=0), np.sqrt(cost)
+    from scipy import sparse  # rivals differ in few elements
+
+    differ = sparse.csr_array((rivals != leader).astype(np.float64))
+    scales, root = 1.0 / margins**2, np.sqrt(cost)
+    mixture = noise * (differ.T @ scales) / len(scales)
     for step in range(STEPS + 1):
         scale = float((np.sqrt(mixture) * root).sum())
         weights = np.sqrt(mixture) / root / scale
         inverse = np.divide(1.0, weights, out=np.zeros_like(weights), where=weights > 0)
-        values = atoms @ inverse
+        values = scales * (differ @ (noise * inverse))
         worst = int(np.argmax(values))
         if values[worst] <= (1.0 + tol) * scale**2 or step == STEPS:
             break
-        mixture = _searched(mixture, atoms[worst], root)
+        mixture = _searched(mixture, scales[worst] * noise * (rivals[worst] != leader), root)
     return SetDesign(weights, float(values[worst]), scale**2)
 
 

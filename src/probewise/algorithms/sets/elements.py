@@ -64,14 +64,14 @@ def rivals(oracle: Oracle, weights: Array, leader: Members) -> NDArray[np.bool_]
 
     In a family of which no set contains another, every set but the leader has an element that the leader lacks.
     """
-    only, found = np.zeros(leader.size, dtype=np.bool_), []
+    only, found = np.zeros(leader.size, dtype=np.bool_), {}
     for element in range(leader.size):
         only[element] = True
         own = oracle.best_with(weights, **{"barred" if leader[element] else "forced": only})
         only[element] = False
         if own[element] != leader[element]:
-            found.append(own)
-    return np.array(found, dtype=np.bool_).reshape(-1, leader.size)
+            found[own.tobytes()] = own  # each once
+    return np.array([*found.values()], dtype=np.bool_).reshape(-1, leader.size)
 
 
 def only_set(oracle: Oracle) -> Members | None:

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probewise.algorithms.base import Algorithm, Standing
-from probewise.algorithms.sets.accounts import Accounts
 from probewise.algorithms.sets.designs import set_design
 from probewise.algorithms.sets.elements import Elements, members, only_set, oracle_of, rivals, standing_of, values
+from probewise.algorithms.sets.set_accounts import Accounts
 from probewise.coordinates import Array, Counts
 from probewise.errors import InvalidAlgorithm
 from probewise.goals import Answer, BestSet, Goal

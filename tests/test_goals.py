@@ -172,7 +172,7 @@ def test_texts_name_goals(monkeypatch: pytest.MonkeyPatch) -> None:
     assert goal_from("best", delta=0.1, epsilon=None) == pw.BestItem(0.1)
     assert goal_from("some:3", delta=0.1) == Top(3, 0.1)
     for text, match in (
-        ("worst", "there is no goal 'worst'; they are above, best, better-than, some"),
+        ("worst", "there is no goal 'worst'; they are above, best, better-than, combination, some"),
         ("best:3", "the goal 'best' is written best, got 'best:3'"),
         ("some", "the goal 'some' is written some:M, got 'some'"),
         ("some:few", "the goal 'some' needs a whole number behind its colon, got 'few'"),

@@ -12,10 +12,12 @@ _WHERE = {
     "Model": "model",
     "Role": "model",
     "space": "model.space",
+    "Space": "model",
     "GOALS": "goals",
     "Goal": "goals",
     "Answer": "goals",
     "Claims": "goals",
+    "BestCombination": "goals",
     "BestItem": "goals",
     "TopM": "goals",
     "BestSet": "goals",
@@ -182,6 +184,7 @@ if TYPE_CHECKING:
     from probewise.goals import GOALS as GOALS
     from probewise.goals import Above as Above
     from probewise.goals import Answer as Answer
+    from probewise.goals import BestCombination as BestCombination
     from probewise.goals import BestItem as BestItem
     from probewise.goals import BestSet as BestSet
     from probewise.goals import BetterThan as BetterThan
@@ -191,6 +194,7 @@ if TYPE_CHECKING:
     from probewise.measurements import Measurements as Measurements
     from probewise.model import Model as Model
     from probewise.model import Role as Role
+    from probewise.model import Space as Space
     from probewise.model.space import space as space
     from probewise.oracles import Assignments as Assignments
     from probewise.oracles import Matchings as Matchings

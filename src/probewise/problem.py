@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -14,7 +15,8 @@ from numpy.typing import ArrayLike, NDArray
 from probewise.coordinates import Array, Coordinates, coordinates
 from probewise.errors import InvalidProblem
 from probewise.measurements import per_probe
-from probewise.model import Model, Use, build
+from probewise.model import Model, Space, Use, build
+from probewise.model.product import coded
 from probewise.outcomes import Gaussian, Law
 from probewise.reading import table_of
 from probewise.tables import Labelled, Table, TableLike, duplicated, labelled, named, numeric
@@ -53,6 +55,8 @@ class Problem:
     """How the features were made of the columns of tables; None if they were given."""
     tables: tuple[Table, Table] | None
     """Those tables, of the probes and of the items, with all their columns."""
+    blocks: tuple[int, ...]
+    """Sizes of the blocks, if one of each makes up what is recommended: see ``BestCombination``; else empty."""
 
     def __init__(
         self,
@@ -70,7 +74,10 @@ class Problem:
         id_column: str | None = None,
         model: Model | None = None,
         tables: tuple[Table, Table] | None = None,
+        blocks: Sequence[int] = (),
     ) -> None:
+        if isinstance(items, Space):
+            raise InvalidProblem("a space needs a model of its columns; give it to Problem.from_tables.")
         first = labelled(probes, name="probes", id_column=id_column)
         second = first if items is None else labelled(items, name="items", id_column=id_column)
         if id_column is not None and first.rows is None and second.rows is None:
@@ -95,6 +102,7 @@ class Problem:
             "feature_names": feature_names,
             "model": model,
             "tables": tables,
+            "blocks": _blocks(blocks, m),
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
@@ -126,10 +134,12 @@ class Problem:
         ``model`` is "main" (intercept and every column), "interactions" (products of two columns too), "quadratic"
         (squares of numbers too), "none" (numbers as they are), a formula such as "ligand + dose + dose^2", or the
         `Model` of another problem. Text columns are factors, as are ``factors``; ``shown`` columns are in no feature.
-        Features are made jointly of both tables: ``problem.model`` says how.
+        Features are made jointly of both tables: ``problem.model`` says how. Items may be a `Space`: they are then the
+        levels of its columns, or of blocks of columns that interact, and combinations of them are what is asked for.
         """
         first = table_of(probes, "probes")
-        second = first if items is None else table_of(items, "items")
+        product = items if isinstance(items, Space) else None
+        second = first if items is None else table_of(items if product is None else product.example, "items")
         if sigma_column is not None and sigma is not None:
             raise InvalidProblem("give sigma or sigma_column, not both.")
         uses: dict[str | None, Use] = {sigma_column: "noise", cost_column: "cost", stock_column: "stock"}
@@ -138,7 +148,11 @@ class Problem:
             other = None if items is None else second
             model = build(first, other, model, id_name=id_column, columns=said, factors=factors, shown=shown)
         X = model.coded(first)
-        Z = X if items is None else model.coded(second)
+        blocks: tuple[int, ...] = ()
+        if product is None:
+            Z = X if items is None else model.coded(second)
+        else:
+            Z, second, blocks = coded(model, product)
         return cls(
             X.values,
             Z.values,
@@ -152,6 +166,7 @@ class Problem:
             feature_names=model.features,
             model=model,
             tables=(first, second),
+            blocks=blocks,
         )
 
     def knowing(self, law: Law) -> Problem:
@@ -177,6 +192,23 @@ class Problem:
     def n_items(self) -> int:
         """Number m of items."""
         return len(self.items)
+
+    @property
+    def n_combinations(self) -> int:
+        """How many answers there are to the question for the best: the items, or all ways to take one of each block."""
+        return math.prod(self.blocks) if self.blocks else self.n_items
+
+    def block(self, number: int) -> Problem:
+        """The problem of finding the best of one block."""
+        own = copy(self)
+        for name in ("turned", "twins"):  # they follow the items
+            own.__dict__.pop(name, None)
+        low = sum(self.blocks[:number])
+        rows = slice(low, low + self.blocks[number])
+        fields = {"items": self.items[rows], "item_names": self.item_names[rows], "blocks": (), "tables": None}
+        for name, value in fields.items():
+            object.__setattr__(own, name, value)
+        return own
 
     @property
     def dimension(self) -> int:
@@ -278,6 +310,16 @@ def _names(given: Iterable[object] | None, found: Iterable[object] | None, count
     if len(set(names)) < count and (twice := duplicated(names)):
         raise InvalidProblem(f"every {kind} needs its own name, but several are called {named(twice)}; rename them.")
     return names
+
+
+def _blocks(given: Sequence[int], count: int) -> tuple[int, ...]:
+    """Sizes that sum to the number of items, or none."""
+    sizes = tuple(given)
+    if sizes and not (all(type(size) is int and size >= 1 for size in sizes) and sum(sizes) == count):
+        raise InvalidProblem(
+            f"blocks must be whole numbers of at least 1 that sum to the number of items, {count}, got {sizes!r:.80}."
+        )
+    return sizes
 
 
 def _check_finite(matrix: Array, kind: str, rows: tuple[str, ...], features: tuple[str, ...]) -> None:

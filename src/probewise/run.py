@@ -15,7 +15,7 @@ from probewise.coordinates import Counts
 from probewise.design import remembering
 from probewise.errors import InvalidAlgorithm, InvalidGoal, InvalidMeasurements
 from probewise.estimate import least_squares
-from probewise.goals import Answer, BestItem, Goal
+from probewise.goals import Answer, Goal, check_question, usual_goal
 from probewise.measurements import Measurements
 from probewise.problem import Problem
 from probewise.result import Result, Round
@@ -80,7 +80,7 @@ def identify(
     with remembering():
         return loop(
             problem,
-            goal or BestItem(),
+            goal or usual_goal(problem),
             algorithm or Sage(),
             observe=observe,
             stream=lambda step: np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(step,))),
@@ -157,7 +157,7 @@ def check(problem: Problem, goal: Goal, algorithm: Algorithm[Any]) -> None:
             f"{algorithm.name} cannot promise that at most a share of a list is wrong; leave promise='{goal.promise}' "
             "out or choose Sage."
         )
-    goal.check(problem)
+    check_question(problem, goal)
     if not problem.outcome.known and not algorithm.learns_sigma:
         raise InvalidAlgorithm(
             f"{algorithm.name} must know sigma, the noise of a measurement, and this problem leaves it unknown; "

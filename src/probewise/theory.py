@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from probewise.coordinates import Array, coordinates
 from probewise.design import Design, Directions, Pairs, explicit, optimal_design, pairs, star
 from probewise.errors import InvalidDesign, InvalidGoal, InvalidProblem, NotIdentifiable
-from probewise.goals import Answer, BestItem, Goal
+from probewise.goals import Answer, BestItem, Goal, check_question, usual_goal
 from probewise.problem import Problem
 
 
@@ -72,8 +72,8 @@ def hardness(problem: Problem, theta: ArrayLike, *, goal: Goal | None = None, to
     Probes count in units of their noise, so that ψ* contains σ². Where costs differ, ψ* and the bounds are
     about the expected cost of all measurements: the proof of Theorem 1 carries over.
     """
-    goal, truth = goal or BestItem(), parameter(problem, theta)
-    goal.check(problem)
+    goal, truth = goal or usual_goal(problem), parameter(problem, theta)
+    check_question(problem, goal)
     answer, gaps = answer_and_gaps(problem, truth, goal)
     design = optimal_design(problem.scaled_probes, goal.directions_at(problem, truth), cost=problem.cost, tol=tol)
     return Hardness(design, answer, gaps)
@@ -173,11 +173,14 @@ def _least_combination(probes: Array, y: Array) -> float:
 
 def _rows(directions: Directions) -> Array:
     """(k, d): every direction of the set, each pair once."""
-    if isinstance(directions, Pairs):
-        m = directions.items.shape[0]
-        i, j = np.tril_indices(m, -1)
-        return directions.rows(i * m + j)
-    return directions.rows(np.arange(directions.size))
+    out = []
+    for part in directions.parts:
+        labels = np.arange(part.size)
+        if isinstance(part, Pairs):
+            i, j = np.tril_indices(part.items.shape[0], -1)
+            labels = i * part.items.shape[0] + j
+        out.append(part.rows(labels))
+    return np.vstack(out)
 
 
 @dataclass(frozen=True)
@@ -274,6 +277,7 @@ def rage_bound(
     _check_delta(delta)
     if not epsilon > 0:
         raise InvalidGoal(f"epsilon must be positive, got {epsilon!r}; the paper uses 0.2.")
+    check_question(problem, BestItem())
     (best,), gaps = answer_and_gaps(problem, theta, BestItem())
     psi = optimal_design(problem.scaled_probes, star(problem.items, best, gaps), tol=tol).value
     rank = problem.coordinates.rank

@@ -85,15 +85,20 @@ def _without_specks(probes: Array, directions: Directions, weights: Array, tol: 
     if heavy.all() or np.array_equal(heavy, weights > 0) or directions.size > _COMPARED:
         return weights
     kept = np.where(heavy, weights, 0.0) / weights[heavy].sum()
-    rows, sizes = directions.generators, directions.magnitudes
-    if isinstance(directions, Pairs):
-        first, second = np.triu_indices(directions.items.shape[0], 1)
-        rows = directions.items[first] - directions.items[second]
-        sizes = np.abs(directions.items[first]) + np.abs(directions.items[second])
-    if not coordinates(probes[heavy]).is_inside(rows, sizes).all():
+    space = coordinates(probes[heavy])
+    if not all(space.is_inside(*_rows_and_sizes(part)).all() for part in directions.parts):
         return weights
     limit = (1.0 + tol) * largest_variance(probes, weights, directions)
     return kept if largest_variance(probes, kept, directions) <= limit else weights
+
+
+def _rows_and_sizes(directions: Directions) -> tuple[Array, Array]:
+    """(k, d) twice: every direction, and the sizes of what it was formed from."""
+    if not isinstance(directions, Pairs):
+        return directions.generators, directions.magnitudes
+    first, second = np.triu_indices(directions.items.shape[0], 1)
+    one, other = directions.items[first], directions.items[second]
+    return one - other, np.abs(one) + np.abs(other)
 
 
 _SPECK = 0.02

@@ -35,7 +35,7 @@ from probewise.dialects import PLAIN
 from probewise.errors import InvalidCampaign, InvalidRows, StorageConflict, StorageUnavailable
 from probewise.estimate import least_squares
 from probewise.files import new_file
-from probewise.goals import BestItem, Goal
+from probewise.goals import Goal, usual_goal
 from probewise.problem import Problem
 from probewise.quantity import Quantity
 from probewise.result import Result, Round
@@ -94,7 +94,7 @@ class Campaign:
         store = storage_at(path)
         charter = Charter(
             problem,
-            goal or BestItem(),
+            goal or usual_goal(problem),
             algorithm or Sage(),
             secrets.randbits(64) if seed is None else seed,
             limits(*outcome_range),

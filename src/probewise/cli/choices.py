@@ -117,3 +117,12 @@ def asked_goal(question: str, delta: float, epsilon: float, minimise: bool, prom
     from probewise.goals import goal_from
 
     return goal_from(question, delta=delta, epsilon=epsilon, minimise=minimise or None, promise=promise)
+
+
+def fitting(goal: pw.Goal, problem: pw.Problem) -> pw.Goal:
+    """The goal for a problem: where items make up combinations, the best is the best of these."""
+    from probewise.goals import usual_goal
+
+    if not isinstance(goal, pw.BestItem):
+        return goal
+    return usual_goal(problem, delta=goal.delta, epsilon=goal.epsilon, minimise=goal.minimise)

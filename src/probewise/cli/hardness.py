@@ -10,7 +10,7 @@ import numpy as np
 import probewise as pw
 from probewise.cells import number
 from probewise.cli import output
-from probewise.cli.choices import asked_goal, delta_option, goal_option, minimise_option
+from probewise.cli.choices import asked_goal, delta_option, fitting, goal_option, minimise_option
 from probewise.cli.comparisons import needs
 from probewise.cli.design import COLUMNS, INEXACT, print_weights, weights_table
 from probewise.cli.inputs import NUMBER, Source, json_option, out_option, source_options
@@ -64,7 +64,8 @@ def command(
 
     Exit code 1: ψ* was not found to within --tol.
     """
-    problem, goal = source.problem(), asked_goal(question, delta, 0.0, minimise)
+    problem = source.problem()
+    goal = fitting(asked_goal(question, delta, 0.0, minimise), problem)
     with output.working("Solving for the oracle design", quiet=as_json):
         truth = assumed(theta, problem, goal)
         found = pw.hardness(problem, truth, goal=goal, tol=tol)

@@ -19,6 +19,7 @@ from probewise.cli.choices import (
     build,
     delta_option,
     epsilon_option,
+    fitting,
     goal_option,
     minimise_option,
     misfit_option,
@@ -86,7 +87,8 @@ def command(
     """
     if (measure is None) == (theta is None):
         raise click.UsageError("give either --measure COMMAND or --theta, which simulates one")
-    problem, goal = source.problem(misfit), asked_goal(question, delta, epsilon, minimise, promise)
+    problem = source.problem(misfit)
+    goal = fitting(asked_goal(question, delta, epsilon, minimise, promise), problem)
     truth = None if theta is None else assumed(theta, problem, goal)
     laboratory: Measure
     if measure is not None:

@@ -21,6 +21,7 @@ from probewise.tables import named
 
 if TYPE_CHECKING:
     from probewise.design import Directions
+    from probewise.tables import Table
 
 Command = Callable[..., Any]
 FILE = click.Path(path_type=Path)
@@ -104,7 +105,7 @@ class Source:
         """Probes and items, with features of their columns; means of outcomes may be off the model by ``misfit``."""
         return pw.Problem.from_tables(
             read_table(self.probes),
-            None if self.items is None else read_table(self.items),
+            None if self.items is None else items_at(self.items),
             model=self.model,
             id_column=self.id_column,
             sigma=self.sigma,
@@ -137,6 +138,13 @@ class Source:
         )
 
 
+def items_at(path: Path) -> Table | pw.Space:
+    """The table of a file or, of a TOML file, the space that it describes, with no combination listed."""
+    from probewise.model.space import read_space
+
+    return read_space(path, lazy=True) if path.suffix.casefold() == ".toml" else read_table(path)
+
+
 @dataclass(frozen=True)
 class Criterion:
     """Which directions a design has to determine well."""
@@ -152,6 +160,15 @@ class Criterion:
 
     def directions(self, problem: pw.Problem) -> Directions:
         """The directions of a problem."""
+        if problem.blocks:
+            if self.criterion != "pairs":
+                raise pw.InvalidProblem(
+                    f"the items are combinations of {len(problem.blocks)} factors, for which there is the criterion "
+                    f"pairs only, got {self.criterion}; leave --criterion out, or list the combinations."
+                )
+            from probewise.design import pairs_within
+
+            return pairs_within(problem.items, problem.blocks)
         if self.criterion == "points":
             return pw.points(problem.items)
         if self.reference is None:
@@ -194,7 +211,12 @@ _SOURCE = (
         required=True,
         help="Table of what can be measured, one row per probe. Text columns are factors, number columns are numbers.",
     ),
-    click.option("--items", type=FILE, help="Table of what is to be compared, with the same columns as the probes."),
+    click.option(
+        "--items",
+        type=FILE,
+        help="Table of what is to be compared, with the same columns as the probes; or a TOML file as of `probewise "
+        "space`, any number of whose combinations are compared without being listed.",
+    ),
     click.option(
         "--id-column", metavar="NAME", help="Column with the names of the rows. Default: id, if there is one."
     ),

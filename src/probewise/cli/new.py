@@ -19,6 +19,7 @@ from probewise.cli.choices import (
     build,
     delta_option,
     epsilon_option,
+    fitting,
     goal_option,
     minimise_option,
     misfit_option,
@@ -150,6 +151,7 @@ def command(
         algorithm = f"{algorithm},rounds={rounds}"
     chosen, goal = _algorithm(algorithm, limits), asked_goal(question, delta, epsilon, minimise, promise)
     problem = source.problem(misfit)
+    goal = fitting(goal, problem)
     check(problem, goal, chosen)
     _check_gaps(gaps, goal)
     if outcome_range is not None and outcome_range[0] >= outcome_range[1]:
@@ -274,7 +276,8 @@ def _report(
 ) -> None:
     from probewise.campaign.findings.words import Words
 
-    compared = f"{plural(problem.n_items, 'item')} by {problem.n_probes:,} probes"
+    many = f"{plural(problem.n_combinations, 'combination')} of {problem.n_items:,} levels"
+    compared = f"{many if problem.blocks else plural(problem.n_items, 'item')} by {problem.n_probes:,} probes"
     output.title(f"{compared}{goal.assurance(goal.delta)}")
     print_roles(problem)
     facts = [("question", "", Words(goal, quantity).question)]
@@ -286,7 +289,10 @@ def _report(
         facts.append(("noise", "", quantity.difference(noise)))
     facts.append(("method", "", algorithm.name + ("" if algorithm.proven else ", whose error rate is not proven")))
     output.facts(facts)
-    output.say("Every comparison of two items can be made with these probes.")
+    two = "two levels of a factor" if problem.blocks else "two items"
+    output.say(f"Every comparison of {two} can be made with these probes.")
+    if problem.blocks:
+        output.say("The value of a level is that of the combination with the first level of every other factor.")
     for remark in odd:
         output.say(remark, style="yellow")
     if expected:

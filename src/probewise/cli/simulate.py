@@ -17,6 +17,7 @@ from probewise.cli.choices import (
     build,
     delta_option,
     epsilon_option,
+    fitting,
     goal_option,
     minimise_option,
     misfit_option,
@@ -92,7 +93,8 @@ def command(
 
     if plot is not None:
         figures.check(plot)
-    problem, goal = source.problem(misfit), asked_goal(question, delta, epsilon, minimise, promise)
+    problem = source.problem(misfit)
+    goal = fitting(asked_goal(question, delta, epsilon, minimise, promise), problem)
     truth = assumed(theta, problem, goal)
     means = problem.probes @ truth
     if noise == "bernoulli" and not ((means >= 0) & (means <= 1)).all():

@@ -14,12 +14,14 @@ from probewise.design.criterion import (
 from probewise.design.memory import digest, remembering
 from probewise.design.solve import Design, optimal_design, recertified
 from probewise.design.support import reduce_support
+from probewise.design.within import PairsWithin, pairs_within
 
 __all__ = [
     "Certificate",
     "Design",
     "Directions",
     "Pairs",
+    "PairsWithin",
     "Vectors",
     "Witness",
     "certify",
@@ -29,6 +31,7 @@ __all__ = [
     "lower_bound",
     "optimal_design",
     "pairs",
+    "pairs_within",
     "points",
     "recertified",
     "reduce_support",

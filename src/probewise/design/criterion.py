@@ -9,15 +9,20 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from probewise.arithmetic import UNIT, coarsely, difference, image, rank_and_members
+from probewise.arithmetic import UNIT, difference, image, rank_and_members
 from probewise.coordinates import Array, Coordinates, coordinates, unscaled
-from probewise.design.farthest import Labels, about_mean, candidates, far_pairs, farthest_from, square_norms
+from probewise.design.farthest import Labels, about_mean, candidates, far_pairs, farthest_from, spread, square_norms
 from probewise.errors import InvalidDesign
 from probewise.threads import few
 
 
 class Directions(abc.ABC):
     """A finite set of directions y, each with an integer label; only the largest members are ever formed."""
+
+    @property
+    def parts(self) -> tuple[Directions, ...]:
+        """The sets of which this is the union; of itself alone unless it has others."""
+        return (self,)
 
     @property
     @abc.abstractmethod
@@ -292,29 +297,7 @@ def _longest(squares: Array, count: int) -> Labels:
     return np.concatenate([above, equal[: count - above.size]])
 
 
-def spread(vectors: Array, count: int) -> Labels:
-    """At most ``count`` rows, longest first, leaving out those nearly parallel to one already taken."""
-    squares = square_norms(vectors)
-    pool = np.argsort(-coarsely(squares), kind="stable")[: max(_POOL, 10 * count)]
-    pool = pool[squares[pool] > 0]
-    units = vectors[pool] / np.sqrt(squares[pool, None])
-    taken = np.empty(0, dtype=np.int64)
-    for low in range(0, pool.size, block := max(32, count)):
-        new = np.arange(low, min(low + block, pool.size))
-        new = new[((units[new] @ units[taken].T) ** 2 <= _PARALLEL).all(axis=1)]
-        alike = np.triu((units[new] @ units[new].T) ** 2 > _PARALLEL, 1)
-        kept = np.ones(new.size, dtype=np.bool_)
-        for row in np.flatnonzero(alike.any(axis=1)):
-            if kept[row]:
-                kept &= ~alike[row]
-        taken = np.concatenate([taken, new[kept]])
-        if taken.size >= count:
-            break
-    return pool[taken[:count]].astype(np.int64)
-
-
 _POOL = 400
-_PARALLEL = 0.95
 _QUICK = 40_000_000
 
 
@@ -324,9 +307,14 @@ def contains(space: Coordinates, directions: Directions) -> bool:
         return True
     if not space.is_inside(directions.generators, directions.magnitudes).all():
         return False
-    if not isinstance(directions, Pairs) or directions.exactly_in(space.rows) == (space.rank, True):
+    return all(_pairs_inside(space, part) for part in directions.parts if isinstance(part, Pairs))
+
+
+def _pairs_inside(space: Coordinates, directions: Pairs) -> bool:
+    """Whether all pairs lie in the span, if the differences to one item do."""
+    if directions.exactly_in(space.rows) == (space.rank, True):
         return True
-    # differences to one item decide those of all pairs only if what is forgiven is far below the nearest pair, too
+    # they decide those of all pairs only if what is forgiven is far below the nearest pair, too
     items = Pairs(np.unique(directions.items, axis=0))
     apart = 0.5 * items.nearest(space.scale, space.seen)
     return bool(space.is_inside(items.generators, items.magnitudes, apart=apart).all())

@@ -179,3 +179,28 @@ def _far_pairs_of_few(among: Candidates, limit: float, *, grow: bool) -> tuple[L
         partners, squares = np.where(same > limit, first, partners), np.where(same > limit, same, squares)
     far = squares >= max(limit, float(squares.max())) if grow else squares > limit
     return among.numbers[far], among.numbers[partners[far]], squares[far]
+
+
+def spread(vectors: Array, count: int) -> Labels:
+    """At most ``count`` rows, longest first, leaving out those nearly parallel to one already taken."""
+    squares = square_norms(vectors)
+    pool = np.argsort(-coarsely(squares), kind="stable")[: max(_POOL, 10 * count)]
+    pool = pool[squares[pool] > 0]
+    units = vectors[pool] / np.sqrt(squares[pool, None])
+    taken = np.empty(0, dtype=np.int64)
+    for low in range(0, pool.size, block := max(32, count)):
+        new = np.arange(low, min(low + block, pool.size))
+        new = new[((units[new] @ units[taken].T) ** 2 <= _PARALLEL).all(axis=1)]
+        alike = np.triu((units[new] @ units[new].T) ** 2 > _PARALLEL, 1)
+        kept = np.ones(new.size, dtype=np.bool_)
+        for row in np.flatnonzero(alike.any(axis=1)):
+            if kept[row]:
+                kept &= ~alike[row]
+        taken = np.concatenate([taken, new[kept]])
+        if taken.size >= count:
+            break
+    return pool[taken[:count]].astype(np.int64)
+
+
+_POOL = 400
+_PARALLEL = 0.95

@@ -9,8 +9,8 @@ from scipy.linalg import qr, solve_triangular
 
 from probewise.coordinates import Array, Coordinates, coordinates
 from probewise.design.certificate import Witness
-from probewise.design.criterion import Directions, spread
-from probewise.design.farthest import Labels, square_norms
+from probewise.design.criterion import Directions
+from probewise.design.farthest import Labels, spread, square_norms
 from probewise.design.solvers import interior
 
 ROUNDS = 200

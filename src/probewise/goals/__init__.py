@@ -9,16 +9,19 @@ from probewise.errors import InvalidGoal
 from probewise.extensions import extensions, found_class
 from probewise.goals.above import Above
 from probewise.goals.base import Answer, Claims, Goal, Promise, check_risk
+from probewise.goals.best_combination import BestCombination
 from probewise.goals.best_item import BestItem
 from probewise.goals.best_set import BestSet
 from probewise.goals.better_than import BetterThan
 from probewise.goals.comparable import check_comparable, check_measurable
 from probewise.goals.top_m import TopM
+from probewise.problem import Problem
 
 GOALS: dict[str, type[Goal]] = {
     "above": Above,
     "best": BestItem,
     "better-than": BetterThan,
+    "combination": BestCombination,
     "top": TopM,
 }
 """Every goal of the package by its name."""
@@ -35,6 +38,22 @@ def goal_named(name: str) -> type[Goal] | None:
 def goal_names() -> list[str]:
     """Every goal as it is written on a command line, also of other packages, which are not loaded for that."""
     return sorted({*GOALS, *extensions(EXTENSIONS)})
+
+
+def usual_goal(problem: Problem, **settings: Any) -> Goal:
+    """The question for the best: of all items or, where items make up combinations, of all of these."""
+    return BestCombination(**settings) if problem.blocks else BestItem(**settings)
+
+
+def check_question(problem: Problem, goal: Goal) -> None:
+    """Refuse a problem in which the question has no answer, or no meaning, as items are parts of combinations."""
+    if problem.blocks and not goal.combines:
+        raise InvalidGoal(
+            f"the items are levels of {len(problem.blocks)} factors, which make up {problem.n_combinations:,} "
+            f"combinations, so the question '{goal.name}' cannot be asked of them; ask for BestCombination(), on the "
+            "command line --goal combination, or list the combinations as items."
+        )
+    goal.check(problem)
 
 
 def goal_from(text: str, **settings: Any) -> Goal:
@@ -68,6 +87,7 @@ __all__ = [
     "GOALS",
     "Above",
     "Answer",
+    "BestCombination",
     "BestItem",
     "BestSet",
     "BetterThan",
@@ -77,8 +97,10 @@ __all__ = [
     "TopM",
     "check_comparable",
     "check_measurable",
+    "check_question",
     "check_risk",
     "goal_from",
     "goal_named",
     "goal_names",
+    "usual_goal",
 ]

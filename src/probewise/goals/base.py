@@ -76,6 +76,8 @@ class Goal(abc.ABC):
     """The field that stands behind the name on the command line, as 3 in top:3."""
     ranks: ClassVar[bool] = False
     """Whether the answer is the first of a ranking, so that its lead over the next one is what decides."""
+    combines: ClassVar[bool] = False
+    """Whether it can be asked where items make up combinations, one of each block."""
     in_units: ClassVar[bool] = False
     """Whether there is a value in units of outcomes in its words, as a limit."""
     separate: ClassVar[bool] = False

@@ -2,5 +2,6 @@
 
 from probewise.model.build import build, remarks
 from probewise.model.model import Factor, Model, Number, Role, Use
+from probewise.model.product import Space
 
-__all__ = ["Factor", "Model", "Number", "Role", "Use", "build", "remarks"]
+__all__ = ["Factor", "Model", "Number", "Role", "Space", "Use", "build", "remarks"]

@@ -7,13 +7,14 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from probewise.errors import InvalidProblem
-from probewise.model.where import kept
+from probewise.model.product import Space
+from probewise.model.where import conditions, kept
 from probewise.tables import Table, duplicated, named
 
 Values: TypeAlias = Iterable[Any] | Mapping[str, float]
@@ -26,18 +27,39 @@ _MOST_TRIED, _MOST_KEPT = 10**9, 1 << 31
 _GRID = {"from", "to", "step", "count"}
 
 
+@overload
 def space(
     columns: Mapping[str, Values],
     *,
     where: str | None = None,
     mixture: Sequence[str] = (),
     step: float = 0.1,
-) -> Table:
+    lazy: Literal[False] = False,
+) -> Table: ...
+@overload
+def space(
+    columns: Mapping[str, Values],
+    *,
+    where: str | None = None,
+    mixture: Sequence[str] = (),
+    step: float = 0.1,
+    lazy: Literal[True],
+) -> Space: ...
+def space(
+    columns: Mapping[str, Values],
+    *,
+    where: str | None = None,
+    mixture: Sequence[str] = (),
+    step: float = 0.1,
+    lazy: bool = False,
+) -> Table | Space:
     """The table of all combinations of the values of each column for which ``where`` holds.
 
     A column is a list of levels or numbers, or {"from": 60, "to": 100, "step": 10} (or "count": 5). The columns of
     ``mixture`` are shares in steps of ``step`` that sum to 1. ``where`` compares columns, as in
-    "temperature < 100 or ligand == 'A'"; numbers that differ by rounding count as equal.
+    "temperature < 100 or ligand == 'A'"; numbers that differ by rounding count as equal. With ``lazy`` nothing is
+    listed: any number of combinations can be the items of `Problem.from_tables`, if the model is a sum of what columns,
+    or small groups of them, contribute.
     """
     blocks = [{name: _values(name, values)} for name, values in columns.items()]
     if mixture:
@@ -47,11 +69,18 @@ def space(
         raise InvalidProblem(f"each column of a space needs its own name, but {named(twice)} stands in it twice.")
     if not names:
         raise InvalidProblem("a space needs at least one column; give levels, numbers or shares.")
+    if lazy:
+        found = {name: column for block in blocks for name, column in block.items()}
+        return Space(tuple(blocks), () if where is None else conditions(where, found)).reduced()
     sizes = [len(next(iter(block.values()))) for block in blocks]
     return _combined(blocks, sizes, where)
 
 
-def read_space(path: str | Path) -> Table:
+@overload
+def read_space(path: str | Path, *, lazy: Literal[False] = False) -> Table: ...
+@overload
+def read_space(path: str | Path, *, lazy: Literal[True]) -> Space: ...
+def read_space(path: str | Path, *, lazy: bool = False) -> Table | Space:
     """The space that a TOML file describes: [columns], where, and [mixture] with columns and step."""
     path = Path(path)
     if not path.is_file():
@@ -67,8 +96,10 @@ def read_space(path: str | Path) -> Table:
         raise InvalidProblem(f"{path.name} needs tables [columns] and [mixture], and where as text in quotes.")
     if set(mixture) - {"columns", "step"} or not isinstance(mixture.get("columns", []), list):
         raise InvalidProblem(f"[mixture] of {path.name} has columns, a list, and step, got {named(mixture)}.")
-    return space(columns, where=where, mixture=[str(name) for name in mixture.get("columns", [])],
-                 step=mixture.get("step", 0.1))  # fmt: skip
+    shares, step = [str(name) for name in mixture.get("columns", [])], mixture.get("step", 0.1)
+    if lazy:
+        return space(columns, where=where, mixture=shares, step=step, lazy=True)
+    return space(columns, where=where, mixture=shares, step=step)
 
 
 def _values(name: str, given: Values) -> NDArray[Any]:

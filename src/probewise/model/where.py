@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,23 @@ def kept(where: str, columns: Mapping[str, NDArray[Any]]) -> NDArray[np.bool_]:
     return np.array(np.broadcast_to(found, (rows,)))
 
 
+class Condition(NamedTuple):
+    """A condition and the columns that it names."""
+
+    text: str
+    """As it was written."""
+    names: tuple[str, ...]
+    """In the order in which they occur."""
+
+
+def conditions(where: str, columns: Mapping[str, NDArray[Any]]) -> tuple[Condition, ...]:
+    """The conditions that "and" joins to one, each with the columns that it names."""
+    whole = _Condition(where, columns)
+    joined = isinstance(whole.tree, ast.BoolOp) and isinstance(whole.tree.op, ast.And)
+    parts = whole.tree.values if joined and isinstance(whole.tree, ast.BoolOp) else [whole.tree]
+    return tuple(Condition(whole.text(part), whole.names(part)) for part in parts)
+
+
 class _Condition:
     """One condition and the columns that it may name."""
 
@@ -58,6 +75,15 @@ class _Condition:
         """A name that Python can read, for one between backticks."""
         self.quoted.append(found[1])
         return f"_quoted_{len(self.quoted) - 1}"
+
+    def text(self, part: ast.expr) -> str:
+        """A part of it as it was written."""
+        return re.sub("_quoted_([0-9]+)", lambda found: f"`{self.quoted[int(found[1])]}`", ast.unparse(part))
+
+    def names(self, part: ast.expr) -> tuple[str, ...]:
+        """The columns that a part names."""
+        own = (self.name(node.id) for node in ast.walk(part) if isinstance(node, ast.Name))
+        return tuple(dict.fromkeys(own))
 
     def fault(self, reason: str) -> InvalidProblem:
         """What is wrong with the condition."""
@@ -152,10 +178,14 @@ class _Condition:
 
     def column(self, name: str) -> NDArray[Any]:
         """A column by its name, or by its name without a unit."""
+        return self.columns[self.name(name)]
+
+    def name(self, name: str) -> str:
+        """The column that is meant."""
         wanted = self.quoted[int(name[8:])] if re.fullmatch("_quoted_[0-9]+", name) else name
         if wanted in self.columns:
-            return self.columns[wanted]
+            return wanted
         bare = [own for own in self.columns if bare_name(own) == wanted]
         if len(bare) != 1:
             raise self.fault(f"there is no column '{wanted}', but {named(self.columns, most=12)}")
-        return self.columns[bare[0]]
+        return bare[0]

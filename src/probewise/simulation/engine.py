@@ -18,7 +18,7 @@ from probewise.algorithms.sequential import Sequential
 from probewise.coordinates import Array
 from probewise.design import digest, remembering
 from probewise.errors import InvalidProblem, MissingExtra
-from probewise.goals import BestItem, Goal
+from probewise.goals import BestItem, Goal, usual_goal
 from probewise.measurements import Measurements
 from probewise.problem import Problem
 from probewise.result import Result
@@ -75,6 +75,7 @@ def simulate(
     streams, ``progress`` counts the runs of all, and ``journal`` is a folder with one file for each.
     """
     truth = LinearEnvironment(problem, np.asarray(theta, dtype=np.float64), noise).theta
+    goal = goal or usual_goal(problem)
     shared = {"problem": _fingerprint(problem), "theta": described(truth)}
 
     def simulated(each: Algorithm[Any], path: str | Path | None, heard: Callable[[int, int], None] | None) -> Runs:
@@ -102,7 +103,7 @@ def _counted(progress: Callable[[int, int], None] | None, before: int, total: in
 
 def _fingerprint(problem: Problem) -> str:
     """Digest of all of a problem that a run depends on."""
-    more = () if problem.slack is None else (problem.slack,)
+    more = [part for part in (problem.slack, problem.blocks or None) if part is not None]
     return digest(problem.probes, problem.items, problem.outcome, problem.cost, problem.stock, *more).hex()
 
 

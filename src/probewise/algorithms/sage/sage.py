@@ -13,6 +13,7 @@ from probewise.algorithms.base import Algorithm, Forecast, Standing
 from probewise.algorithms.batches import Limits
 from probewise.algorithms.planning import allocated, check_recalled, check_stock, kept, plan, unit_whitener
 from probewise.algorithms.sage.claims import Claimed, coarse, needed
+from probewise.algorithms.sage.combined import Combined
 from probewise.algorithms.sage.forecasting import Outlook, even_race, expected, few_rounds, race, rounds_to_come
 from probewise.algorithms.sage.knowledge import MOST_OPENED, Knowledge, enough
 from probewise.algorithms.sage.peaks import Peaks
@@ -20,7 +21,7 @@ from probewise.algorithms.sage.prior import Memo, Prior
 from probewise.coordinates import Counts
 from probewise.design import Directions, star
 from probewise.errors import InvalidAlgorithm, InvalidGoal
-from probewise.goals import Answer, BestItem, Goal, Promise
+from probewise.goals import Answer, BestCombination, BestItem, Goal, Promise
 from probewise.measurements import Measurements
 from probewise.pooling import Pooled
 from probewise.problem import Problem
@@ -31,8 +32,8 @@ _FLOOR = 2.0
 _SEED = 20190621
 """Seed of the draws of a forecast, which makes it a pure function of the state."""
 
-State = Knowledge | Claimed
-"""What it knows, of the best item or of the claims of another answer."""
+State = Knowledge | Combined | Claimed
+"""What it knows, of the best item, the best combination, or the claims of another answer."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,8 @@ class Sage(Algorithm[State]):
 
     @few
     def _start(self, problem: Problem, goal: Goal, memo: Memo | None) -> State:
+        if _combines(problem, goal):
+            return Combined.start(problem, goal, self.tol, memo, opening=self.opening > 0)
         if not isinstance(goal, BestItem):
             return Claimed.start(problem, goal, self.tol, memo, opening=self.opening > 0)
         data, m = Measurements.empty(problem.n_probes), problem.n_items
@@ -156,13 +159,13 @@ class Sage(Algorithm[State]):
 
     def answer(self, problem: Problem, goal: Goal, state: State) -> Answer | None:
         """The last item left, or a leader that no item left beats by more than epsilon; else see ``Claimed``."""
-        if isinstance(state, Claimed):
+        if not isinstance(state, Knowledge):
             return state.answer
         return None if state.winner is None else (state.winner,)
 
     def standing(self, problem: Problem, goal: Goal, state: State) -> Standing:
         """The items left, the leader, and how far its weakest bets are from ruling out, which grows like the total."""
-        if isinstance(state, Claimed):
+        if not isinstance(state, Knowledge):
             return state.standing(problem, goal)
         remaining = np.sort(state.alive)
         if state.winner is not None or not state.collected:
@@ -187,7 +190,7 @@ class Sage(Algorithm[State]):
         """The rounds to come, played for parameters that fit the data; None while nothing can be played."""
         if (
             problem.misfit.any()
-            or isinstance(state, Claimed)
+            or not isinstance(state, Knowledge)
             or not state.collected
             or not math.isfinite(state.noise(problem, goal))
         ):
@@ -224,7 +227,8 @@ class Sage(Algorithm[State]):
         prior = Prior.of(problem, goal.directions(problem), self.tol, opening=self.opening > 0)
         rng = np.random.default_rng(_SEED)
         sizes = rounds_to_come(0, lambda n: self._size(n, prior))
-        account = enough(problem, goal) if isinstance(goal, BestItem) else needed(problem, goal)
+        own = isinstance(goal, BestItem) or _combines(problem, goal)
+        account = enough(problem, goal) if own else needed(problem, goal)
         hardest = even_race(problem.outcome, gap + goal.epsilon, prior.counted / rho, account, rivals)
         whitener, price = math.sqrt(rho) * np.eye(rivals), float(problem.cost @ weights)
         found = self._played(lambda sizes: hardest.rounds(whitener, sizes, 1.0, rng), sizes, 0, 0, price)
@@ -237,7 +241,7 @@ class Sage(Algorithm[State]):
 
     def _directions(self, problem: Problem, goal: Goal, state: State) -> Directions:
         """All that may matter; then the oracle's criterion: the leader against each rival, in units of its lead."""
-        if isinstance(state, Claimed):
+        if not isinstance(state, Knowledge):
             return state.directions(problem, goal, _FLOOR)
         if not state.collected:
             return goal.directions(problem)
@@ -246,3 +250,8 @@ class Sage(Algorithm[State]):
         order = np.argsort(state.alive[1:])  # one order of the same rivals, whoever is second
         rows = np.append(state.alive[0], state.alive[1:][order])
         return star(problem.items[rows], 0, np.append(1.0, gaps[order]))
+
+
+def _combines(problem: Problem, goal: Goal) -> bool:
+    """Whether there is an account for each combination; with a tolerance, there is one for each claim."""
+    return isinstance(goal, BestCombination) and bool(problem.blocks) and goal.epsilon == 0

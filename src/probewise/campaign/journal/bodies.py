@@ -121,6 +121,7 @@ BODIES: dict[str, Fields] = {
             "item_names": several(TEXT),
             "feature_names": several(TEXT),
             "model?": _MODEL,
+            "blocks?": several(POSITIVE),
         },
         "goal": {"name?": TEXT, "settings?": JSON, "delta?": NUMBER, "epsilon?": NUMBER},
         "algorithm": {"name": TEXT, "settings": JSON},

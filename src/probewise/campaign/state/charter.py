@@ -136,6 +136,7 @@ class Charter:
                 "item_names": list(problem.item_names),
                 "feature_names": list(problem.feature_names),
                 **({} if problem.model is None else {"model": problem.model.to_json()}),
+                **({"blocks": list(problem.blocks)} if problem.blocks else {}),
             },
             "goal": to_json(self.goal),
             "algorithm": to_json(self.algorithm),

@@ -184,3 +184,28 @@ def test_proven_is_the_threshold_and_nothing_else() -> None:
 def test_what_does_not_fit_is_refused(build, words) -> None:
     with pytest.raises(pw.InvalidAlgorithm, match=words):
         build()
+
+
+def test_peps_has_the_moments_of_the_posterior_where_the_guess_is_wrong() -> None:
+    """By drawing from it, for one claim."""
+    from probewise.algorithms.sequential.peps import Memory, learned
+    from probewise.algorithms.sequential.steps import View
+
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(2, 2))
+    inverse, row, margin = root @ root.T, np.array([1.0, -0.5]), 0.2
+    probes, cost = np.eye(2), np.ones(2)
+    square = squared(row[None], inverse)
+    view = View(probes, cost, np.array([1, 1]), inverse, row[None], np.array([margin]), square, 1.0)
+    memory = Memory(np.zeros(2), np.zeros(1))
+    learned(view, memory)
+    draws = rng.standard_normal((400_000, 2)) @ root.T
+    wrong = draws[draws @ row < -margin]
+    assert -memory.losses / 2 == pytest.approx((wrong**2).mean(axis=0), rel=0.03)
+
+
+@pytest.mark.parametrize("algorithm", [pw.MLinGapE(), pw.LinGIFA()], ids=lambda each: each.name)
+def test_the_top_items_are_found(algorithm) -> None:
+    problem = pw.Problem(np.eye(4))
+    found = pw.simulate(problem, [3.0, 2.5, 0.0, -1.0], algorithm, pw.TopM(2, 0.05), runs=3, seed=0)
+    assert found["correct"].all()

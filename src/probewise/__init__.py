@@ -68,6 +68,14 @@ _WHERE = {
     "FWS": "algorithms",
     "LazyTrackAndStop": "algorithms",
     "LinGame": "algorithms",
+    "GSE": "algorithms",
+    "PEPS": "algorithms",
+    "LinGIFA": "algorithms",
+    "ODLinBAI": "algorithms",
+    "P1Rage": "algorithms",
+    "Peace": "algorithms",
+    "PeaceBudget": "algorithms",
+    "XYHalving": "algorithms",
     "LinGapE": "algorithms",
     "MLinGapE": "algorithms",
     "Rage": "algorithms",
@@ -131,6 +139,8 @@ if TYPE_CHECKING:
     from probewise.algorithms import ALGORITHMS as ALGORITHMS
     from probewise.algorithms import CLUCB as CLUCB
     from probewise.algorithms import FWS as FWS
+    from probewise.algorithms import GSE as GSE
+    from probewise.algorithms import PEPS as PEPS
     from probewise.algorithms import SET_ALGORITHMS as SET_ALGORITHMS
     from probewise.algorithms import Algorithm as Algorithm
     from probewise.algorithms import Batched as Batched
@@ -141,7 +151,12 @@ if TYPE_CHECKING:
     from probewise.algorithms import LazyTrackAndStop as LazyTrackAndStop
     from probewise.algorithms import LinGame as LinGame
     from probewise.algorithms import LinGapE as LinGapE
+    from probewise.algorithms import LinGIFA as LinGIFA
     from probewise.algorithms import MLinGapE as MLinGapE
+    from probewise.algorithms import ODLinBAI as ODLinBAI
+    from probewise.algorithms import P1Rage as P1Rage
+    from probewise.algorithms import Peace as Peace
+    from probewise.algorithms import PeaceBudget as PeaceBudget
     from probewise.algorithms import Rage as Rage
     from probewise.algorithms import Sage as Sage
     from probewise.algorithms import SageSets as SageSets
@@ -149,6 +164,7 @@ if TYPE_CHECKING:
     from probewise.algorithms import TopTwo as TopTwo
     from probewise.algorithms import Uniform as Uniform
     from probewise.algorithms import XYAdaptive as XYAdaptive
+    from probewise.algorithms import XYHalving as XYHalving
     from probewise.algorithms import XYOracle as XYOracle
     from probewise.algorithms import XYStatic as XYStatic
     from probewise.campaign import Campaign as Campaign

@@ -16,10 +16,12 @@ from probewise.extensions import Registry, found_class
 
 if TYPE_CHECKING:
     from probewise.algorithms.alba import ALBA
+    from probewise.algorithms.budgeted import GSE, ODLinBAI, P1Rage, PeaceBudget, XYHalving
     from probewise.algorithms.explore_verify import ExploreVerify
     from probewise.algorithms.lingape import LinGapE
+    from probewise.algorithms.peace import Peace
     from probewise.algorithms.rage import Rage
-    from probewise.algorithms.sequential import FWS, LazyTrackAndStop, LinGame, MLinGapE, TopTwo
+    from probewise.algorithms.sequential import FWS, PEPS, LazyTrackAndStop, LinGame, LinGIFA, MLinGapE, TopTwo
     from probewise.algorithms.static import GStatic, XYOracle, XYStatic
     from probewise.algorithms.uniform import Uniform
     from probewise.algorithms.xy_adaptive import XYAdaptive
@@ -30,15 +32,23 @@ ALGORITHMS: Registry[Algorithm[Any]] = Registry(
         "explore-verify": "probewise.algorithms.explore_verify.ExploreVerify",
         "fws": "probewise.algorithms.sequential.FWS",
         "g-static": "probewise.algorithms.static.GStatic",
+        "gse": "probewise.algorithms.budgeted.GSE",
         "lazy-track-and-stop": "probewise.algorithms.sequential.LazyTrackAndStop",
         "lingame": "probewise.algorithms.sequential.LinGame",
         "lingape": "probewise.algorithms.lingape.LinGapE",
+        "lingifa": "probewise.algorithms.sequential.LinGIFA",
         "m-lingape": "probewise.algorithms.sequential.MLinGapE",
+        "od-linbai": "probewise.algorithms.budgeted.ODLinBAI",
+        "p1-rage": "probewise.algorithms.budgeted.P1Rage",
+        "peace": "probewise.algorithms.peace.Peace",
+        "peace-budget": "probewise.algorithms.budgeted.PeaceBudget",
+        "peps": "probewise.algorithms.sequential.PEPS",
         "rage": "probewise.algorithms.rage.Rage",
         "sage": "probewise.algorithms.sage.Sage",
         "top-two": "probewise.algorithms.sequential.TopTwo",
         "uniform": "probewise.algorithms.uniform.Uniform",
         "xy-adaptive": "probewise.algorithms.xy_adaptive.XYAdaptive",
+        "xy-halving": "probewise.algorithms.budgeted.XYHalving",
         "xy-oracle": "probewise.algorithms.static.XYOracle",
         "xy-static": "probewise.algorithms.static.XYStatic",
     }
@@ -65,6 +75,8 @@ __all__ = [
     "ALGORITHMS",
     "CLUCB",
     "FWS",
+    "GSE",
+    "PEPS",
     "SET_ALGORITHMS",
     "Algorithm",
     "Batched",
@@ -73,9 +85,14 @@ __all__ = [
     "Forecast",
     "GStatic",
     "LazyTrackAndStop",
+    "LinGIFA",
     "LinGame",
     "LinGapE",
     "MLinGapE",
+    "ODLinBAI",
+    "P1Rage",
+    "Peace",
+    "PeaceBudget",
     "Rage",
     "Sage",
     "SageSets",
@@ -83,6 +100,7 @@ __all__ = [
     "TopTwo",
     "Uniform",
     "XYAdaptive",
+    "XYHalving",
     "XYOracle",
     "XYStatic",
     "algorithm_named",

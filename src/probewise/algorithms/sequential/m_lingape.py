@@ -43,4 +43,4 @@ def doubted(view: View, memory: Memory) -> int:
     """The probe that lowers the variance most, of the claim with the largest width·√(y'V⁻¹y) - margin."""
     widths = np.sqrt(view.squares)
     bounds = widths if math.isinf(view.width) else view.width * widths - view.margins
-    return first_largest(reduction(view, view.rows[first_largest(bounds)]))
+    return first_largest(reduction(view.probes, view.cost, view.inverse, view.rows[first_largest(bounds)]))

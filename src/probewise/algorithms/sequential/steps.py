@@ -122,9 +122,9 @@ def maximin(payoff: Array) -> Array:
     return share
 
 
-def reduction(view: View, row: Array) -> Array:
+def reduction(probes: Array, cost: Array, inverse: Array, row: Array) -> Array:
     """(n,): by how much one more measurement of each probe lowers y'V⁻¹y, for its cost."""
-    steps = view.probes @ view.inverse
-    growth = 1.0 + (steps * view.probes).sum(axis=1)
-    gains: Array = (steps @ row) ** 2 / growth / view.cost
+    steps = probes @ inverse
+    growth = 1.0 + (steps * probes).sum(axis=1)
+    gains: Array = (steps @ row) ** 2 / growth / cost
     return gains

@@ -76,4 +76,5 @@ def challenged(view: View, memory: Memory) -> int:
     blocks = total // n
     if round(math.sqrt(blocks)) ** 2 == blocks:
         return int(total % n)
-    return first_largest(reduction(view, view.rows[first_largest(-evidence(view))]))
+    row = view.rows[first_largest(-evidence(view))]
+    return first_largest(reduction(view.probes, view.cost, view.inverse, row))

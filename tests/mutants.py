@@ -94,6 +94,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "elimination": ("guarantees", "elimination"),
     "pooling": ("estimate", "guarantees", "bounded", "misfit"),
     "estimate": ("estimate", "guarantees", "measurements"),
+    "departure": ("departure",),
     "misfit": ("misfit", "adequacy"),
     "adequacy": ("guarantees", "adequacy", "misfit"),
     "theory": ("theory",),

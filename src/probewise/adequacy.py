@@ -120,11 +120,13 @@ def check_adequacy(
     bounded: bool = True,
     leader: int | None = None,
     quantity: Quantity = OUTCOME,
+    departed: float | None = None,
 ) -> Adequacy:
     """Compare the rounds with each other, with the model and with the stated noise.
 
     ``sigma`` bounds the noise where the problem states none; if it is not ``bounded`` but a guess, it refuses nothing.
-    ``leader`` is the item whose lead is at stake, by default that of least squares on all rounds.
+    ``leader`` is the item whose lead is at stake, by default that of least squares on all rounds. ``departed`` is the
+    log of further evidence against linearity, which is worth 1 at most if means are linear (``departure``).
     """
     if any(round.n_probes != problem.n_probes for round in rounds):
         raise InvalidMeasurements(f"every round needs an entry for each of the {problem.n_probes} probes.")
@@ -140,7 +142,7 @@ def check_adequacy(
         found = "Linearity cannot be checked, because the noise is not stated and no round has replicates."
         fit = Check("fit", LINEAR, "unchecked", found, "Measure some probes twice.")
         return Adequacy(noise, drift, fit, 0.0, (), ())
-    fit = _fit(problem, sums, error, misfit, off, risk)
+    fit = _fit(problem, sums, error, misfit, off, risk, departed)
     return Adequacy(noise, drift, fit, misfit, off[:SHOWN], tuple(map(int, risk.items)))
 
 
@@ -229,7 +231,13 @@ def _drift(sums: _Sums, goal: Goal) -> Check:
 
 
 def _fit(
-    problem: Problem, sums: _Sums, error: SumOfSquares, misfit: float, off: tuple[Residual, ...], risk: Risk
+    problem: Problem,
+    sums: _Sums,
+    error: SumOfSquares,
+    misfit: float,
+    off: tuple[Residual, ...],
+    risk: Risk,
+    departed: float | None,
 ) -> Check:
     """Lack of fit: are the means of the probes linear in the features?"""
     ask, lack = LINEAR, sums.lack_of_fit
@@ -240,6 +248,8 @@ def _fit(
         return Check("fit", ask, "unchecked", found, advice)
     count, level = sums.pooled.count, max(1.0, _level(error))
     evidence = _mixed(sums, lambda k: _missed(sums, k) / level - float(np.log1p(count / k).sum()))
+    if departed is not None:  # the mean of the two
+        evidence = float(np.logaddexp(evidence, departed)) - math.log(2.0)
     ratio, p_value, degrees = _textbook(lack, error)
     verdict = _judged(evidence, p_value, matters=risk.items.size > 0)
     numbers = (lack, ratio, p_value, evidence)

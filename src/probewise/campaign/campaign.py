@@ -383,7 +383,8 @@ class Campaign:
         except StorageUnavailable as error:
             raise StorageUnavailable(f"this is recorded, but not what it does to the answer: {error}") from None
         same, leader = now.declared is None or now == before, (now.declared or (None,))[0]
-        certified = same or scrutinised(self._ledger, leader).certifies  # unless the data contradict what it rests on
+        # unless the data contradict what it rests on
+        certified = same or scrutinised(self._ledger, self._replayed(self._ledger), leader).certifies
         return written, news(before, now, self._ledger, certified=certified)
 
 

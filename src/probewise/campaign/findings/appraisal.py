@@ -10,6 +10,7 @@ from probewise.campaign.findings.effects import Effect, effects
 from probewise.campaign.findings.numbers import Finished, Numbers, numbers
 from probewise.campaign.state.ledger import Ledger
 from probewise.campaign.state.replay import Trail
+from probewise.departure import departure
 from probewise.measurements import Measurements
 from probewise.pooling import Pooled, learned
 from probewise.problem import Problem
@@ -55,7 +56,7 @@ def appraised(ledger: Ledger, trail: Trail) -> Appraisal:
     )
     now = standings[-1] if standings else algorithm.standing(*trail.search, trail.state)
     matter = effects(problem, goal, rounds.pool, found.data)
-    return Appraisal(batches, standings, now, rounds, found, matter, scrutinised(ledger, found.leader))
+    return Appraisal(batches, standings, now, rounds, found, matter, scrutinised(ledger, trail, found.leader))
 
 
 def _pool(problem: Problem, trail: Trail) -> Pooled:
@@ -67,13 +68,14 @@ def _pool(problem: Problem, trail: Trail) -> Pooled:
     return Pooled(tuple(fit for step in trail.steps for fit in step.fits))
 
 
-def scrutinised(ledger: Ledger, leader: int | None) -> Adequacy:
+def scrutinised(ledger: Ledger, trail: Trail, leader: int | None) -> Adequacy:
     """The checks on all complete rounds, whoever planned them."""
     problem, goal, law = ledger.charter.problem, ledger.goal, ledger.charter.problem.outcome
     rounds = [sheet.measurements(problem.n_probes) for sheet in ledger.sheets if sheet.complete]
     what = ledger.charter.quantity
     if law.known:
-        return check_adequacy(problem, goal, rounds, leader=leader, quantity=what)
+        departed = departure(problem, [step.rounds for step in trail.steps]) if law.learns else None
+        return check_adequacy(problem, goal, rounds, leader=leader, quantity=what, departed=departed)
     pool = Finished.each(problem, rounds, problem.sigma).pool
     bound = law.bound(pool.pure_error, goal.delta)
     if 0 < bound < float("inf"):

@@ -65,7 +65,7 @@ def test_a_bent_mean_at_low_rates_is_refused() -> None:
 
 def test_a_campaign_whose_model_is_wrong_is_not_certified() -> None:
     """The middle is the best by far, and a straight line cannot say so."""
-    problem = pw.Problem(PROBES, [[1.0, -1.0], [1.0, 1.0]], outcome=pw.Bounded(), item_names=["A", "B"])
+    problem = pw.Problem(PROBES, [[1.0, -0.5], [1.0, 0.5]], outcome=pw.Bounded(), item_names=["A", "B"])
     campaign = pw.Campaign.create(Memory(), problem, pw.BestItem(), seed=0, aggregated=True)
     rng, rates = np.random.default_rng(1), {"0": 0.010, "1": 0.06, "2": 0.010}
     for _ in range(4):

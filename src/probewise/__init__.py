@@ -32,6 +32,8 @@ _WHERE = {
     "OUTCOMES": "outcomes",
     "Law": "outcomes",
     "Bounded": "outcomes",
+    "Logistic": "outcomes",
+    "PoissonLog": "outcomes",
     "Gaussian": "outcomes",
     "pairs": "design",
     "star": "design",
@@ -49,6 +51,10 @@ _WHERE = {
     "ridge": "estimate",
     "Estimate": "estimate",
     "Pooled": "pooling",
+    "KernelFeatures": "kernels",
+    "kernel_features": "kernels",
+    "RobustEstimates": "robust",
+    "robust_values": "robust",
     "hardness": "theory",
     "Hardness": "theory",
     "gauge": "theory",
@@ -59,6 +65,10 @@ _WHERE = {
     "CLUCB": "algorithms",
     "Disagreement": "algorithms",
     "SageSets": "algorithms",
+    "GLM_ALGORITHMS": "algorithms",
+    "SageGLM": "algorithms",
+    "GLGapE": "algorithms",
+    "RageGLM": "algorithms",
     "Algorithm": "algorithms",
     "Forecast": "algorithms",
     "Standing": "algorithms",
@@ -139,6 +149,7 @@ if TYPE_CHECKING:
     from probewise.algorithms import ALGORITHMS as ALGORITHMS
     from probewise.algorithms import CLUCB as CLUCB
     from probewise.algorithms import FWS as FWS
+    from probewise.algorithms import GLM_ALGORITHMS as GLM_ALGORITHMS
     from probewise.algorithms import GSE as GSE
     from probewise.algorithms import PEPS as PEPS
     from probewise.algorithms import SET_ALGORITHMS as SET_ALGORITHMS
@@ -147,6 +158,7 @@ if TYPE_CHECKING:
     from probewise.algorithms import Disagreement as Disagreement
     from probewise.algorithms import ExploreVerify as ExploreVerify
     from probewise.algorithms import Forecast as Forecast
+    from probewise.algorithms import GLGapE as GLGapE
     from probewise.algorithms import GStatic as GStatic
     from probewise.algorithms import LazyTrackAndStop as LazyTrackAndStop
     from probewise.algorithms import LinGame as LinGame
@@ -158,7 +170,9 @@ if TYPE_CHECKING:
     from probewise.algorithms import Peace as Peace
     from probewise.algorithms import PeaceBudget as PeaceBudget
     from probewise.algorithms import Rage as Rage
+    from probewise.algorithms import RageGLM as RageGLM
     from probewise.algorithms import Sage as Sage
+    from probewise.algorithms import SageGLM as SageGLM
     from probewise.algorithms import SageSets as SageSets
     from probewise.algorithms import Standing as Standing
     from probewise.algorithms import TopTwo as TopTwo
@@ -207,6 +221,8 @@ if TYPE_CHECKING:
     from probewise.goals import Claims as Claims
     from probewise.goals import Goal as Goal
     from probewise.goals import TopM as TopM
+    from probewise.kernels import KernelFeatures as KernelFeatures
+    from probewise.kernels import kernel_features as kernel_features
     from probewise.measurements import Measurements as Measurements
     from probewise.model import Model as Model
     from probewise.model import Role as Role
@@ -222,9 +238,13 @@ if TYPE_CHECKING:
     from probewise.outcomes import Bounded as Bounded
     from probewise.outcomes import Gaussian as Gaussian
     from probewise.outcomes import Law as Law
+    from probewise.outcomes import Logistic as Logistic
+    from probewise.outcomes import PoissonLog as PoissonLog
     from probewise.pooling import Pooled as Pooled
     from probewise.problem import Problem as Problem
     from probewise.result import Result as Result
+    from probewise.robust import RobustEstimates as RobustEstimates
+    from probewise.robust import robust_values as robust_values
     from probewise.rounding import Allocation as Allocation
     from probewise.rounding import proved_inflation as proved_inflation
     from probewise.rounding import round_design as round_design

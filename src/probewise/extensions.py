@@ -18,25 +18,25 @@ class Registry(Mapping[str, type[T]]):
 
     def __init__(self, places: Mapping[str, str]) -> None:
         """``places``: name -> module and class, as in "probewise.algorithms.rage.Rage"."""
-        self._places = dict(places)
+        self.places = dict(places)
 
     def __getitem__(self, name: str) -> type[T]:
-        module, _, called = self._places[name].rpartition(".")
+        module, _, called = self.places[name].rpartition(".")
         found: type[T] = getattr(import_module(module), called)
         return found
 
     def __contains__(self, name: object) -> bool:
-        return name in self._places
+        return name in self.places
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
+        return iter(self.places)
 
     def __len__(self) -> int:
-        return len(self._places)
+        return len(self.places)
 
     def called(self, name: str) -> type[T]:
         """The class that calls itself so in Python, for the module that exports it; AttributeError if there is none."""
-        for key, place in self._places.items():
+        for key, place in self.places.items():
             if place.rpartition(".")[2] == name:
                 return self[key]
         raise AttributeError(f"there is no {name!r} here")

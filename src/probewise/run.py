@@ -11,12 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from probewise.algorithms import ALGORITHMS, Algorithm, Sage
 from probewise.algorithms.base import Standing
-from probewise.coordinates import Counts
+from probewise.coordinates import Array, Counts
 from probewise.design import remembering
 from probewise.errors import InvalidAlgorithm, InvalidGoal, InvalidMeasurements
 from probewise.estimate import least_squares
 from probewise.goals import Answer, Goal, check_question, usual_goal
+from probewise.likelihood import fitted
 from probewise.measurements import Measurements
+from probewise.outcomes import CanonicalLaw
 from probewise.problem import Problem
 from probewise.result import Result, Round
 
@@ -131,16 +133,33 @@ def loop(
             cost = data.cost(problem.cost)
             standing = algorithm.standing(problem, goal, state)
             progress(Progress(rounds, data.n, cost, standing, algorithm.answer(problem, goal, state)))
-    theta = least_squares(problem.probes, data, sigma=problem.sigma).theta
+    theta = _estimate(problem, data)
     items = answer if answer is not None else algorithm.standing(problem, goal, state).guess or None
     sure = algorithm.confidence(problem, goal, state) if algorithm.attains and items is not None else None
     names = tuple(problem.item_names[i] for i in items or ())
     return Result(items, names, data.n, data.cost(problem.cost), rounds, status, theta, tuple(history), sure)
 
 
+def _estimate(problem: Problem, data: Measurements) -> Array:
+    """(d,): least squares or, with a link, the largest likelihood, for display."""
+    if isinstance(problem.outcome, CanonicalLaw):
+        return fitted(problem.outcome, problem.probes, data, penalty=1e-9).theta
+    return least_squares(problem.probes, data, sigma=problem.sigma).theta
+
+
 def _spent(budget: int | None, measured: int, counts: Counts) -> bool:
     """Whether a budget leaves nothing, or too little for these counts."""
     return budget is not None and (not counts.any() or measured + int(counts.sum()) > budget)
+
+
+def _unlinked(problem: Problem, algorithm: Algorithm[Any]) -> InvalidAlgorithm:
+    law = problem.outcome
+    straight = law.link == "identity"
+    what = "x'θ itself" if straight else f"a curve of x'θ (link '{law.link}')"
+    return InvalidAlgorithm(
+        f"{algorithm.name} cannot do with outcomes of the law '{law.name}', whose mean is {what}; "
+        f"choose {'Sage' if straight else 'SageGLM'}."
+    )
 
 
 def check(problem: Problem, goal: Goal, algorithm: Algorithm[Any]) -> None:
@@ -157,6 +176,8 @@ def check(problem: Problem, goal: Goal, algorithm: Algorithm[Any]) -> None:
             f"{algorithm.name} cannot promise that at most a share of a list is wrong; leave promise='{goal.promise}' "
             "out or choose Sage."
         )
+    if problem.outcome.link not in algorithm.links:
+        raise _unlinked(problem, algorithm)
     check_question(problem, goal)
     if not problem.outcome.known and not algorithm.learns_sigma:
         raise InvalidAlgorithm(

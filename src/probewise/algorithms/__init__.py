@@ -7,21 +7,18 @@ from typing import TYPE_CHECKING, Any
 from probewise.algorithms.base import Algorithm, Forecast, Standing
 from probewise.algorithms.batched import Batched
 from probewise.algorithms.sage import Sage
-from probewise.algorithms.sequential import FWS, LazyTrackAndStop, LinGame, MLinGapE, TopTwo
-from probewise.algorithms.sets import CLUCB, SET_ALGORITHMS, Disagreement, SageSets
-from probewise.algorithms.static import GStatic, XYOracle, XYStatic
-from probewise.algorithms.uniform import Uniform
-from probewise.algorithms.xy_adaptive import XYAdaptive
 from probewise.extensions import Registry, found_class
 
 if TYPE_CHECKING:
     from probewise.algorithms.alba import ALBA
     from probewise.algorithms.budgeted import GSE, ODLinBAI, P1Rage, PeaceBudget, XYHalving
     from probewise.algorithms.explore_verify import ExploreVerify
+    from probewise.algorithms.glm import GLGapE, RageGLM, SageGLM
     from probewise.algorithms.lingape import LinGapE
     from probewise.algorithms.peace import Peace
     from probewise.algorithms.rage import Rage
     from probewise.algorithms.sequential import FWS, PEPS, LazyTrackAndStop, LinGame, LinGIFA, MLinGapE, TopTwo
+    from probewise.algorithms.sets import CLUCB, Disagreement, SageSets
     from probewise.algorithms.static import GStatic, XYOracle, XYStatic
     from probewise.algorithms.uniform import Uniform
     from probewise.algorithms.xy_adaptive import XYAdaptive
@@ -55,6 +52,24 @@ ALGORITHMS: Registry[Algorithm[Any]] = Registry(
 )
 """Every algorithm of the package by its name, loaded when it is looked up."""
 
+SET_ALGORITHMS: Registry[Algorithm[Any]] = Registry(
+    {
+        "clucb": "probewise.algorithms.sets.CLUCB",
+        "disagreement": "probewise.algorithms.sets.Disagreement",
+        "sage-sets": "probewise.algorithms.sets.SageSets",
+    }
+)
+"""Every algorithm for the question BestSet by its name."""
+
+GLM_ALGORITHMS: Registry[Algorithm[Any]] = Registry(
+    {
+        "glgape": "probewise.algorithms.glm.GLGapE",
+        "rage-glm": "probewise.algorithms.glm.RageGLM",
+        "sage-glm": "probewise.algorithms.glm.SageGLM",
+    }
+)
+"""Every algorithm for outcomes with a link, such as Logistic, by its name."""
+
 EXTENSIONS = "probewise.algorithms"
 """The entry points by which other packages add theirs."""
 
@@ -67,7 +82,7 @@ def algorithm_named(name: str) -> type[Algorithm[Any]] | None:
 
 
 def __getattr__(name: str) -> Any:
-    return ALGORITHMS.called(name)
+    return Registry({**ALGORITHMS.places, **SET_ALGORITHMS.places, **GLM_ALGORITHMS.places}).called(name)
 
 
 __all__ = [
@@ -75,6 +90,7 @@ __all__ = [
     "ALGORITHMS",
     "CLUCB",
     "FWS",
+    "GLM_ALGORITHMS",
     "GSE",
     "PEPS",
     "SET_ALGORITHMS",
@@ -83,6 +99,7 @@ __all__ = [
     "Disagreement",
     "ExploreVerify",
     "Forecast",
+    "GLGapE",
     "GStatic",
     "LazyTrackAndStop",
     "LinGIFA",
@@ -94,7 +111,9 @@ __all__ = [
     "Peace",
     "PeaceBudget",
     "Rage",
+    "RageGLM",
     "Sage",
+    "SageGLM",
     "SageSets",
     "Standing",
     "TopTwo",

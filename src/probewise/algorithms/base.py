@@ -73,6 +73,8 @@ class Algorithm(abc.ABC, Generic[S]):
     """The questions that it can answer; `Goal` itself stands for all of them."""
     promises: ClassVar[tuple[Promise, ...]] = ("all",)
     """What it can promise of a list: that all of it is right, or the share of it that is wrong on average."""
+    links: ClassVar[tuple[str, ...]] = ("identity",)
+    """The links between x'θ and the mean of an outcome that it can do with."""
     learns_sigma: ClassVar[bool] = False
     """Whether it can do with noise of unknown scale."""
     allows_misfit: ClassVar[bool] = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from probewise.extensions import extensions, found_class
 from probewise.outcomes.base import Bets, Bettor, Drawn, Law
 from probewise.outcomes.bounded import Bounded
+from probewise.outcomes.canonical import CanonicalLaw, Logistic, PoissonLog
 from probewise.outcomes.gaussian import Gaussian
 
 OUTCOMES: dict[str, type[Law]] = {
@@ -27,4 +28,17 @@ def law_names() -> list[str]:
     return sorted({*OUTCOMES, *extensions(EXTENSIONS)})
 
 
-__all__ = ["OUTCOMES", "Bets", "Bettor", "Bounded", "Drawn", "Gaussian", "Law", "law_named", "law_names"]
+__all__ = [
+    "OUTCOMES",
+    "Bets",
+    "Bettor",
+    "Bounded",
+    "CanonicalLaw",
+    "Drawn",
+    "Gaussian",
+    "Law",
+    "Logistic",
+    "PoissonLog",
+    "law_named",
+    "law_names",
+]

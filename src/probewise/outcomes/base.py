@@ -47,7 +47,7 @@ class Bettor(Protocol):
 
 
 class Law(abc.ABC):
-    """How the outcomes of a probe scatter about their mean x'θ.
+    """How the outcomes of a probe scatter about their mean, which is x'θ unless the law has a ``link``.
 
     A law is a frozen dataclass whose fields are its settings: numbers, flags, text, or lists of numbers. Whatever it
     is, ``scale`` bounds it: an outcome less its mean is sub-Gaussian with that scale, in units of outcomes or, unless
@@ -58,6 +58,13 @@ class Law(abc.ABC):
     """The name used on the command line and in journals."""
     summary: ClassVar[str]
     """The law in one sentence."""
+
+    link: ClassVar[str] = "identity"
+    """What makes x'θ of the mean of an outcome; an algorithm says which links it can do with."""
+
+    def mean(self, linear: Array) -> Array:
+        """The means of outcomes whose x'θ is ``linear``."""
+        return linear
 
     @property
     @abc.abstractmethod

@@ -70,7 +70,8 @@ class LinearEnvironment:
     @property
     def means(self) -> Array:
         """(n,): the expected outcome of each probe."""
-        means = np.asarray(self.problem.probes @ self.theta) + (0.0 if self.bias is None else self.bias)
+        linear = np.asarray(self.problem.probes @ self.theta) + (0.0 if self.bias is None else self.bias)
+        means = self.problem.outcome.mean(linear)
         return np.clip(means, 0.0, 1.0) if self.noise == "bernoulli" else means
 
     @property

@@ -24,7 +24,7 @@ SECTIONS = {
     ),
     "In the browser": ("serve", "user"),
     "Designs and single searches": ("design", "round", "hardness", "identify", "simulate", "list"),
-    "Evidence": ("reproduce", "audit"),
+    "Evidence": ("reproduce", "audit", "arena"),
 }  # fmt: skip
 """Headings of the help, and commands under each."""
 COMMANDS = tuple(name for names in SECTIONS.values() for name in names)

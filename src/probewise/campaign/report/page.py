@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import math
 from collections.abc import Sequence
 from html import escape
@@ -32,10 +34,14 @@ def places_of(widths: Sequence[float]) -> int | None:
     return places if places < 8 else None
 
 
-def page(title: str, body: Content) -> str:
-    """A whole page that may load nothing: the policy forbids every request and every script."""
+def page(title: str, body: Content, *, script: str = "") -> str:
+    """A whole page that may load nothing: the policy forbids every request, and every script but the one given."""
     style = resources.files("probewise.campaign.report").joinpath("report.css").read_text("utf-8")
     policy = "default-src 'none'; style-src 'unsafe-inline'"
+    if script:
+        digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        policy += f"; script-src 'sha256-{digest}'"
+    own = f"<script>{script}</script>\n" if script else ""
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -48,6 +54,6 @@ def page(title: str, body: Content) -> str:
 </head>
 <body>
 {html(body)}
-</body>
+{own}</body>
 </html>
 """

@@ -1,0 +1,108 @@
+"""The arena: cells, what cannot be done, the page and its script."""
+
+import base64
+import hashlib
+import json
+import re
+
+import numpy as np
+import pytest
+
+import probewise as pw
+from probewise.experiments import arena, arena_page
+from probewise.experiments.arena import Cell, Scale
+
+SMALL = Scale((0.1,), 4, 60.0)
+
+
+@pytest.fixture(scope="module")
+def cells():
+    return list(arena.arena(["sage", "uniform", "xy-oracle"], ["coins", "few probes"], SMALL, seed=3))
+
+
+def cell(method, ratio, *, proven=True, error=1.0, **other):
+    known = {"instance": "coins", "delta": 0.1, "limit": 100.0, "runs": 4, "wrong": 0, "unfinished": 0, "high": 0.5}
+    rest = {"seconds": 0.1, "refused": "", "measurements": 100.0 * ratio, "standard_error": error}
+    return Cell(method=method, proven=proven, **(known | rest | other))
+
+
+def test_a_cell_is_what_simulate_gives(cells):
+    problem, theta = arena.GROUNDS["coins"].draw()
+    runs = pw.simulate(problem, theta, pw.Uniform(), pw.BestItem(0.1), runs=4, seed=3, noise="bernoulli")
+    found = next(c for c in cells if c.method == "uniform" and c.instance == "coins")
+    assert found.measurements == runs.mean("measurements")
+    assert found.limit == pytest.approx(pw.hardness(problem, theta, tol=1e-3).lower_bound(0.1))
+    assert (found.runs, found.unfinished) == (4, 0)
+
+
+def test_every_method_is_there_with_what_it_must_know():
+    problem, theta = arena.GROUNDS["near tie"].draw()
+    made = {name: make(problem, theta) for name, make in arena.contenders().items()}
+    assert set(pw.ALGORITHMS) <= set(made)
+    np.testing.assert_array_equal(made["xy-oracle"].theta, theta)
+    assert made["alba"].norm_bound == 1.0
+
+
+def test_who_cannot_do_it_says_why(cells, monkeypatch):
+    def unlucky(problem, theta):
+        raise pw.InvalidAlgorithm("not on a Monday.")
+
+    monkeypatch.setattr(arena, "contenders", lambda: {"monday": unlucky})
+    (found,) = arena.arena(["monday"], ["coins"], SMALL)
+    assert found.refused == "not on a Monday."
+    page = arena_page.drawn([*cells, found], scale="quick", seed=3)
+    assert "What cannot be done" in page
+    assert "not on a Monday." in page
+
+
+def test_data_that_cannot_be_had_are_named(monkeypatch):
+    def gone():
+        raise pw.DataUnavailable("the table is not here.")
+
+    monkeypatch.setitem(arena.GROUNDS, "coins", arena.GROUNDS["coins"]._replace(draw=gone))
+    (found,) = arena.arena(["sage"], ["coins"], SMALL)
+    assert found.refused == "the table is not here."
+
+
+def test_a_journal_goes_on(cells, tmp_path):
+    again = [list(arena.arena(["uniform"], ["coins"], SMALL, seed=3, journal=tmp_path)) for _ in range(2)]
+    assert again[0][0]._replace(seconds=0.0) == again[1][0]._replace(seconds=0.0)
+    assert len(next(tmp_path.glob("*.jsonl")).read_text().splitlines()) == 1 + SMALL.runs
+
+
+def test_runs_that_are_given_up_are_no_errors(monkeypatch):
+    monkeypatch.setattr(arena, "MOST", 0.5)
+    (found,) = arena.arena(["uniform"], ["coins"], SMALL)
+    assert found.unfinished == found.runs
+    assert found.wrong == 0
+
+
+def test_losses_are_said_with_their_proof():
+    ours = cell("sage", 2.0)
+    page = arena_page.drawn([ours, cell("uniform", 1.5, proven=False), cell("rage", 3.0)], scale="quick", seed=0)
+    assert "uniform (heuristic) needed 150, sage 200; beyond two standard errors" in page
+    assert "rage (proven) needed" not in page
+    assert "theirs is heuristic" in page
+    assert "both have a proof" in page
+    fair = arena_page.drawn([ours, cell("rage", 3.0)], scale="quick", seed=0)
+    assert "Nowhere did another method need fewer measurements than sage." in fair
+    assert "sage needs 2 times the limit; rage, the next one with a proof, 3 times" in fair
+
+
+def test_the_page_runs_its_own_script_and_no_other(cells, tmp_path):
+    html, data = arena_page.write(cells, tmp_path, scale="quick", seed=3)
+    text = html.read_text("utf-8")
+    script = re.search(r"<script>(.*?)</script>", text, re.S).group(1)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert f"script-src 'sha256-{digest}'" in text
+    assert "http" not in re.sub(r'http-equiv|"http://www.w3.org/[^"]*"', "", text)
+    kept = json.loads(data.read_text("utf-8"), parse_constant=pytest.fail)
+    assert [c["method"] for c in kept["cells"]] == [c.method for c in cells]
+    assert kept["cells"][0]["ratio"] == cells[0].ratio
+
+
+@pytest.mark.parametrize(("kind", "name"), [("method", "nobody"), ("instance", "nowhere")])
+def test_names_that_nobody_has(kind, name):
+    known = arena.contenders() if kind == "method" else arena.GROUNDS
+    with pytest.raises(pw.InvalidProblem, match=f"there is no {kind} '{name}'; they are"):
+        arena.check_names(kind, [name], known)

@@ -117,11 +117,15 @@ class Accounts:
         self.alive = kept if kept.size else ranked[:1]
 
     def opened(self) -> np.ndarray:
-        """The first round, before which nobody led: a tenth of each account was spread over all rivals alike."""
-        bets = [np.delete(self.items, item, axis=0) - self.items[item] for item in self.alive]
-        made = [np.exp(log_mixture(*self.sums(bet), 1 / variances(self.planned, bet) / 20)) for bet in bets]
-        ahead = [self.sums(bet)[0] > 0 for bet in bets]
-        return np.log(0.9 + 0.1 * np.mean(np.where(ahead, made, 0.0), axis=1))
+        """The first round, before which nobody led: a share of each account was spread over all rivals alike."""
+        share, made = min(0.1, 2 / len(self.items)), []
+        for item in self.alive:
+            bets = np.delete(self.items, item, axis=0) - self.items[item]
+            total, precision = self.sums(bets)
+            wide = np.exp(log_mixture(total, precision, 1 / variances(self.planned, bets) / 20))
+            own = erfcx(-total / np.sqrt(4 * np.maximum(precision, 1e-99))) / math.sqrt(2)  # one scale: W itself
+            made.append(np.where(total > 0, (wide + own) / 2, 0.0).mean())
+        return np.log1p(share * (np.array(made) - 1))
 
 
 # --- The loop ---------------------------------------------------------------------------------------------------

@@ -133,6 +133,8 @@ TESTS: dict[str, tuple[str, ...]] = {
     "algorithms/combined": ("product",),
     "algorithms/tree": ("product",),
     "algorithms/peaks": ("attained", "guarantees", "sage"),
+    "algorithms/boosting": ("boosting", "sage"),
+    "algorithms/opening": ("guarantees", "boosting", "mini", "sage"),
     "algorithms/prior": ("guarantees", "attained", "sage"),
     "algorithms/forecasting": ("forecast", "goals"),
     "algorithms/accounts": ("guarantees", "sage"),

@@ -69,7 +69,7 @@ def test_a_campaign_ends_with_the_item_that_identify_finds() -> None:
         order = np.argsort([int(name) for name in rows["probe"]], kind="stable")
         told.append(np.array(outcomes)[order])
     queue = iter(told)
-    result = pw.identify(problem, pw.BestItem(0.1), measure=lambda indices: next(queue))
+    result = pw.identify(problem, pw.BestItem(0.1), measure=lambda indices: next(queue), algorithm=pw.Sage())
     mine = campaign.result()
     assert (mine.item, mine.measurements, mine.rounds) == (result.item, result.measurements, result.rounds)
     for one, other in zip(mine.history, result.history, strict=True):

@@ -66,12 +66,16 @@ def test_a_forecast_plays_with_the_noise_that_was_stated_or_seen(sigma, monkeypa
 
 
 def test_a_gap_beforehand_is_played_in_units_of_the_first_round(monkeypatch):
-    """Three unit vectors: pairs have variance 6 after one measurement, and half of the first round has 3 of them."""
+    """Three unit vectors: pairs have variance 6 after one measurement, and half of the first round has 3 of them.
+
+    If it is lean, the first round has 3, and a fifth of that is the unit.
+    """
     module, seen = sys.modules[pw.Sage.__module__], []
     played = module.even_race
     monkeypatch.setattr(module, "even_race", lambda *given: seen.append(given[1:]) or played(*given))
-    pw.Sage(tol=1e-6).forecast_for_gap(pw.Problem(np.eye(3)), pw.BestItem(0.05, 0.1), 0.8)
-    assert seen == [pytest.approx((0.9, 0.5, math.log(20.0), 2), rel=1e-5)]
+    for lean in (False, True):
+        pw.Sage(tol=1e-6, lean=lean).forecast_for_gap(pw.Problem(np.eye(3)), pw.BestItem(0.05, 0.1), 0.8)
+    assert seen == [pytest.approx((0.9, unit, math.log(20.0), 2), rel=1e-5) for unit in (0.5, 0.1)]
 
 
 def test_in_every_draw_its_best_item_races_with_the_others():

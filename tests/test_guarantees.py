@@ -597,11 +597,16 @@ def unit_of(problem: pw.Problem) -> float:
 
 def test_the_unit_is_the_precision_of_the_first_round_as_planned() -> None:
     problem = two_items()
-    old, new = (pw.Sage(opening=share).init(problem, pw.BestItem()).prior for share in (0.0, 0.1))
+    settings = ({"opening": 0.0}, {}, {"lean": True})
+    old, new, lean = (pw.Sage(**given).init(problem, pw.BestItem()).prior for given in settings)
     assert (old.size, old.least) == (4, 4)  # two per probe of the design, fewer than three per dimension
     assert (new.size, new.least) == (4, 2)  # one per probe later
+    assert (lean.size, lean.least) == (2, 2)  # and at first
     assert unit_of(problem) == pytest.approx(4 / (0.6 + 1.7) ** 2, rel=0.03)
     assert new.unit(problem, 0, np.array([1]))[0] == pytest.approx(unit_of(problem) / 2)
+    assert lean.unit(problem, 0, np.array([1]))[0] == pytest.approx(unit_of(problem) / 10)
+    unknown = pw.Sage(lean=True).init(pw.Problem(np.eye(2), sigma="unknown"), pw.BestItem()).prior
+    assert (unknown.size, unknown.least) == (4, 4)  # only replicates show the noise
     nine = pw.Sage().init(pw.Problem(np.eye(9)), pw.BestItem()).prior
     assert (nine.size, nine.least) == (18, 18)
     rng = np.random.default_rng(0)
@@ -612,20 +617,26 @@ def test_the_unit_is_the_precision_of_the_first_round_as_planned() -> None:
     assert (prior.size, prior.least) == (18, 18)
 
 
-def test_a_tenth_of_each_account_is_spread_over_all_rivals_in_the_first_round() -> None:
-    """By quadrature: the scales are 0.1, 1, … of the unit's precision; rivals that are behind add nothing."""
-    problem, goal = pw.Problem(np.eye(3), sigma=0.5), pw.BestItem(1e-9)
-    state = pw.Sage().init(problem, goal)
+@pytest.mark.parametrize("printed", [False, True])
+def test_a_tenth_of_each_account_is_spread_over_all_rivals_in_the_first_round(printed: bool) -> None:
+    """By quadrature: the scales are 0.1, 1, … of the unit's precision; rivals that are behind add nothing.
+
+    If that is asked for, half of it is bet at the scale of printed intervals, the precision of the round.
+    """
+    problem, goal, sage = pw.Problem(np.eye(3), sigma=0.5), pw.BestItem(1e-9), pw.Sage(printed=printed)
+    state = sage.init(problem, goal)
     means = np.array([1.0, 0.2, -0.4])
-    after = pw.Sage().tell(problem, goal, state, told(np.array([2, 3, 4]), means))
+    after = sage.tell(problem, goal, state, told(np.array([2, 3, 4]), means))
     unit = (state.prior.size / 2) / (6 * 0.25)  # the design has weights 1/3, so that a pair has the variance 6σ²
     shares = 1 / np.arange(1, 8)
 
     def made(z: int, other: int) -> float:
         v = 0.25 * (1 / (2, 3, 4)[z] + 1 / (2, 3, 4)[other])
         s, w = (means[z] - means[other]) / v, 1 / v
-        out = 0.0
-        for share, rho in zip(shares / shares.sum(), 0.1 * 10.0 ** np.arange(7) * unit, strict=True):
+        out, scales, parts = 0.0, 0.1 * 10.0 ** np.arange(7) * unit, shares / shares.sum()
+        if printed:
+            scales, parts = np.append(scales, w), np.append(parts, 1.0) / 2
+        for share, rho in zip(parts, scales, strict=True):
             width = 1 / math.sqrt(w + rho)
             found = quad(lambda x: math.exp(x * s - x * x * (w + rho) / 2), 0, s * width**2 + 12 * width)  # noqa: B023
             out += share * 2 * math.sqrt(rho / (2 * math.pi)) * found[0]

@@ -83,7 +83,7 @@ def identify(
         return loop(
             problem,
             goal or usual_goal(problem),
-            algorithm or Sage(),
+            algorithm or Sage(lean=True),
             observe=observe,
             stream=lambda step: np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(step,))),
             progress=progress,

@@ -27,7 +27,7 @@ from probewise.cli.choices import (
     seed_option,
 )
 from probewise.cli.hardness import assumed
-from probewise.cli.inputs import WHOLE, Source, json_option, source_options
+from probewise.cli.inputs import WHOLE, Source, json_option, search_options
 from probewise.cli.roles import print_roles, roles
 from probewise.coordinates import Array
 from probewise.numerals import attained, listed, percent, plural
@@ -36,7 +36,7 @@ Measure = Callable[[NDArray[np.int64]], Array]
 
 
 @click.command()
-@source_options
+@search_options
 @click.option(
     "--measure",
     metavar="COMMAND",

@@ -6,7 +6,7 @@ import functools
 import math
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,6 +84,8 @@ class Source:
     """The law of an outcome, with its settings; the normal one if not given."""
     span: tuple[float, float] | None = None
     """The least and the largest outcome, for a law that has them."""
+    normal: bool = False
+    """Whether noise is known to be normal."""
 
     def __post_init__(self) -> None:
         if self.span is not None:
@@ -95,6 +97,8 @@ class Source:
             raise click.UsageError("--outcome already describes the noise; give either --outcome or --sigma")
         if self.sigma is not None and self.sigma_column is not None:
             raise click.UsageError("--sigma and --sigma-column exclude each other; give one of them")
+        if self.normal and (self.outcome is not None or self.noise_unsaid):
+            raise click.UsageError("--normal says that noise of a stated scale is normal; give --sigma with it")
 
     @property
     def noise_unsaid(self) -> bool:
@@ -103,7 +107,7 @@ class Source:
 
     def problem(self, misfit: float = 0.0) -> pw.Problem:
         """Probes and items, with features of their columns; means of outcomes may be off the model by ``misfit``."""
-        return pw.Problem.from_tables(
+        problem = pw.Problem.from_tables(
             read_table(self.probes),
             None if self.items is None else items_at(self.items),
             model=self.model,
@@ -117,6 +121,9 @@ class Source:
             factors=self.factors,
             shown=self.extra,
         )
+        if not self.normal or not problem.outcome.known:  # of unknown scale it has to be normal anyway
+            return problem
+        return replace(problem, outcome=pw.Gaussian(problem.sigma, normal=True))
 
     def measured(self) -> pw.Problem:
         """Probes and, unless a table of items is given, one item only: nothing to compare, so nothing to refuse."""
@@ -256,7 +263,7 @@ _SOURCE = (
     click.option(
         "--outcome",
         metavar="NAME[,KEY=VALUE…]",
-        help="Law of an outcome, if it is not normal; `probewise list` shows them all.",
+        help="Law of an outcome, if not that of --sigma; `probewise list` shows them all.",
     ),
     click.option(
         "--range",
@@ -266,6 +273,12 @@ _SOURCE = (
         metavar="LOW HIGH",
         help="Least and largest outcome that is possible, for --outcome bounded. Default: 0 1.",
     ),
+)
+
+_NORMAL = click.option(
+    "--normal",
+    is_flag=True,
+    help="Noise is normally distributed, with a standard deviation of at most --sigma: Sage needs fewer measurements.",
 )
 
 _CRITERION = (
@@ -294,6 +307,7 @@ _TABLES = (
         "--stock-column", metavar="NAME",
         help="Column of the probes: how often each can be measured in total. An empty cell means no limit.",
     ),
+    _NORMAL,
 )  # fmt: skip
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead, for other programs.")
@@ -307,6 +321,11 @@ def out_option(columns: str) -> Callable[[Command], Command]:
 def source_options(function: Command) -> Command:
     """Hand the options that describe a problem to ``function`` as one argument ``source``."""
     return _packed(function, "source", Source, _SOURCE)
+
+
+def search_options(function: Command) -> Command:
+    """The same for a search, which can make use of noise that is normal."""
+    return _packed(function, "source", Source, (*_SOURCE, _NORMAL))
 
 
 def tables_options(function: Command) -> Command:

@@ -26,7 +26,7 @@ from probewise.cli.choices import (
     workers_option,
 )
 from probewise.cli.hardness import assumed
-from probewise.cli.inputs import FILE, WHOLE, Source, json_option, source_options
+from probewise.cli.inputs import FILE, WHOLE, Source, json_option, search_options
 from probewise.cli.roles import print_roles, roles
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@source_options
+@search_options
 @click.option(
     "--theta", required=True, metavar="FILE|LIST", help="The assumed truth: a table, or numbers such as 1,0,0.5."
 )

@@ -72,6 +72,14 @@ class Law(abc.ABC):
         """Whether the scale is in units of outcomes, so that nothing has to be learned of it."""
 
     @property
+    def is_normal(self) -> bool:
+        """Whether noise is normal with a standard deviation of at most the scale times the bound, fixed beforehand.
+
+        Bets by ``log_account``, a mixture of exp(λS) for λ ≥ 0, can then be boosted: docs/boosting.md.
+        """
+        return False
+
+    @property
     @abc.abstractmethod
     def part(self) -> float:
         """Part of δ that may be spent on what has to be learned, less than 1."""

@@ -21,12 +21,14 @@ _PART = 0.1
 
 @dataclass(frozen=True)
 class Gaussian(Law):
-    """Noise that is sub-Gaussian with a known scale, or Gaussian with an unknown one."""
+    """Noise that is sub-Gaussian with a known scale; or normal, with at most that scale or an unknown one."""
 
     sigma: ArrayLike = 1.0
     """The scale, one number or one per probe, kept as a tuple; if it is unknown, in units of one scale for all."""
     unknown: bool = False
     """Whether that scale is unknown."""
+    normal: bool = False
+    """Whether noise is known to be normal, with a standard deviation of at most sigma; of unknown scale it must be."""
 
     name: ClassVar[str] = "gaussian"
     summary: ClassVar[str] = "Noise with light tails, of a known scale, or normal noise of an unknown one."
@@ -40,11 +42,17 @@ class Gaussian(Law):
             raise InvalidProblem(f"sigma must be one number or one per probe, got shape {values.shape}.")
         object.__setattr__(self, "sigma", tuple(values.tolist()) if values.ndim else float(values))
         object.__setattr__(self, "unknown", bool(self.unknown))
+        object.__setattr__(self, "normal", bool(self.normal))
 
     @property
     def known(self) -> bool:
         """Whether sigma is in units of outcomes."""
         return not self.unknown
+
+    @property
+    def is_normal(self) -> bool:
+        """Whether that was said, or the scale is unknown."""
+        return self.normal or self.unknown
 
     @property
     def part(self) -> float:
@@ -64,7 +72,8 @@ class Gaussian(Law):
             return f"of standard deviation {scale}"
         low, high = np.min(self.sigma), np.max(self.sigma)
         scale = f"at most σ = {low:.4g}" if low == high else f"as stated for each probe ({low:.4g} to {high:.4g})"
-        return f"of standard deviation {scale} and light tails (sub-Gaussian)"
+        tails = "normally distributed" if self.normal else "light tails (sub-Gaussian)"
+        return f"of standard deviation {scale} and {tails}"
 
     def scale(self, probes: tuple[str, ...]) -> Array:
         """(n,): sigma."""

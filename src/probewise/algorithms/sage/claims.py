@@ -56,13 +56,15 @@ class Claimed:
     """The same without the tolerance."""
 
     @classmethod
-    def start(cls, problem: Problem, goal: Goal, tol: float, memo: Memo | None, *, opening: bool) -> Claimed:
+    def start(
+        cls, problem: Problem, goal: Goal, tol: float, memo: Memo | None, *, opening: bool, lean: bool
+    ) -> Claimed:
         """Before the first round; an answer that claims nothing is known already."""
         data, answer = Measurements.empty(problem.n_probes), goal.answer(problem, np.zeros(problem.n_items))
         if not goal.claims(problem, answer).against.size:
-            prior = Prior.of(problem, None, tol, opening=opening)
+            prior = Prior.of(problem, None, tol, opening=opening, lean=lean)
             return cls(prior, problem.outcome, data, Pooled(), answer, np.zeros(0), answer)
-        prior = Prior.of(problem, goal.directions(problem), tol, memo, opening=opening)
+        prior = Prior.of(problem, goal.directions(problem), tol, memo, opening=opening, lean=lean)
         return cls(prior, problem.outcome, data, Pooled())
 
     @few
@@ -189,7 +191,7 @@ class Claimed:
             return Standing(left, self.answer, 1.0, exact=exact)
         sure = tuple(item for item in self.guess if listed[item])
         guess = sure if goal.promise == "share" else self.guess
-        return Standing(left, guess, self._progress(problem, goal), sure=sure)
+        return Standing(left, guess, self.progress(problem, goal), sure=sure)
 
     def _sides(self, problem: Problem, goal: Goal) -> tuple[NDArray[np.bool_], NDArray[np.bool_], bool]:
         """(m,), (m,): items known to be in the answer and out of it; and whether all holds without a tolerance."""
@@ -211,9 +213,10 @@ class Claimed:
         doubted = claims.against[~(wealth >= enough)]
         return none, ~np.isin(np.arange(problem.n_items), doubted), not doubted.size
 
-    def _progress(self, problem: Problem, goal: Goal) -> float:
-        """How far the weakest account has come to what it needs."""
-        assert self.wealth is not None
+    def progress(self, problem: Problem, goal: Goal) -> float:
+        """How far the weakest account has come to what it needs, 0 to 0.999."""
+        if self.wealth is None:
+            return 0.0
         claims, enough = goal.claims(problem, self.guess), needed(problem, goal)
         if goal.promise == "share":
             return lacking(self.wealth, np.isin(claims.against, self.guess), enough)

@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probewise.algorithms.sage.accounts import account, accounts
+from probewise.algorithms.sage.boosting import CAP, boosts
+from probewise.algorithms.sage.opening import NOTHING, Opening, differences
 from probewise.algorithms.sage.peaks import Peaks
 from probewise.algorithms.sage.prior import Items, Prior
 from probewise.coordinates import Array
@@ -21,12 +23,8 @@ from probewise.pooling import Pooled, Sums, fitted, guessed
 from probewise.problem import Problem
 from probewise.threads import few
 
-MOST_OPENED = 300
-"""Items up to which the first round is bet on: all of them against each other."""
 _LEADERS, _NUMBERS = 6, 1_000
 """Items of which it is kept what all rounds say of them and the others, and the most of such numbers."""
-_WIDER = 0.05
-"""Of the scales of later bets: the smallest is 0.05 of the first round's precision, for leads of several errors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +54,10 @@ class Knowledge:
     """(k,) for each item z that was bet on: log of how much more bets for z have made if epsilon counts for z."""
     last: NDArray[np.bool_] | None = None
     """(n,): which probes the last round measured; the next design begins with them."""
-    opening: float = 0.0
-    """Share of each account that is bet on the first round, spread over all rivals."""
+    opening: Opening = NOTHING
+    """How the first round is bet on."""
+    boost: bool = False
+    """Whether bets are boosted where noise is normal."""
 
     @few
     def plus(self, problem: Problem, goal: Goal, rounds: Sequence[Measurements]) -> Knowledge:
@@ -87,7 +87,10 @@ class Knowledge:
             return 0.0
         if problem.n_items == 1:
             return 1.0
-        return max(0.0, 1.0 - problem.outcome.part * goal.delta - self.peaks.doubt(int(self.alive[0])))
+        doubt = self.peaks.doubt(int(self.alive[0]))
+        if goal.epsilon > 0 and self._boosted(problem):  # accounts that epsilon eases are not bounded beyond 1/δ then
+            doubt = max(doubt, problem.outcome.left(goal.delta))
+        return max(0.0, 1.0 - problem.outcome.part * goal.delta - doubt)
 
     def compared(self, problem: Problem, goal: Goal) -> Claims:
         """What must be known: that the first item is ahead of each other one alive."""
@@ -101,6 +104,11 @@ class Knowledge:
         # a comparison that was lost with its measurements is planned as if it had the first round's precision
         precision = np.where(precision > 0, precision, self.prior.unit(problem, leader, rivals))
         return (total / precision + goal.epsilon) / self.noise(problem, goal), 1.0 / np.sqrt(precision)
+
+    def progress(self, problem: Problem, goal: Goal) -> float:
+        """How far the weakest bets are from ruling out, 0 to 1."""
+        least = float(np.nan_to_num(self.wealth[1:].min(initial=math.inf), posinf=0.0))
+        return min(max(least / enough(problem, goal), 0.0), 1.0)
 
     def noise(self, problem: Problem, goal: Goal) -> float:
         """What the scale of the noise must be multiplied by to bound it at all times at once; 1 if it is known."""
@@ -121,14 +129,29 @@ class Knowledge:
             known[second].at(slice(1)).then(known[first].at(slice(1, None))) for known in (since.collected, fresh)
         )
         before = before.lifted(goal.epsilon)
-        gain, had = accounts(problem, (before + new, before), unit, noise)
+        made, had = accounts(problem, (before + new, before), unit, noise)
+        odds, lacking = (before, new.precision, unit, noise), enough(problem, goal) - since.wealth
+        gain = self._raised(problem, made - had, odds, lacking)
         if goal.epsilon == 0:
-            return replace(self, wealth=self.wealth + (gain - had))
-        more, eased = account(problem, before + new.lifted(goal.epsilon), unit, noise) - gain, dict(self.eased)
+            return replace(self, wealth=self.wealth + gain)
+        none, eased = np.zeros(self.alive.size), dict(self.eased)
         rest = np.arange(self.alive.size) > 0
+        easing = np.where(rest, since.eased.get(first, none), since.eased.get(second, none))
+        made = account(problem, before + new.lifted(goal.epsilon), unit, noise)
+        more = self._raised(problem, made - had, odds, lacking - easing) - gain
         for rival, rows in ((first, rest), (second, ~rest)):
-            eased[rival] = eased.get(rival, np.zeros(rows.size)) + np.where(rows, more, 0.0)
-        return replace(self, wealth=self.wealth + (gain - had), eased=eased)
+            eased[rival] = eased.get(rival, none) + np.where(rows, more, 0.0)
+        return replace(self, wealth=self.wealth + gain, eased=eased)
+
+    def _raised(self, problem: Problem, made: Array, odds: tuple[Sums, Array, Array, float], lacking: Array) -> Array:
+        """(k,): log of what a round has ``made``, boosted if noise is normal, and then no more than was lacking."""
+        if not self._boosted(problem):
+            return made
+        by = boosts(problem.outcome, *odds, lacking)
+        return np.where(by > 0, np.minimum(made + by, lacking + CAP), made)
+
+    def _boosted(self, problem: Problem) -> bool:
+        return self.boost and problem.outcome.is_normal
 
     def _opened(self, problem: Problem, goal: Goal) -> Array:
         """(m,): log of the accounts after the first round, in which a share of each was spread over all rivals.
@@ -136,19 +159,10 @@ class Knowledge:
         Of rounds that overlap, the replicates of the first alone say whether anything is bet: others may be chosen by
         its outcomes.
         """
-        share, m = self.opening, problem.n_items
         noise, alone = (problem.outcome.bound(pool.pure_error, goal.delta) for pool in (self.pool, self.pool.first))
-        if share == 0 or m == 1 or not (math.isfinite(noise) and math.isfinite(alone)):
+        if self.opening.share == 0 or problem.n_items == 1 or not (math.isfinite(noise) and math.isfinite(alone)):
             return self.wealth
-        made = np.full(m, -np.inf)
-        for rival in range(m):
-            rows, sizes = self._against(problem, rival)
-            plain = self.pool.plain.sums(rows, sizes)
-            bet = (plain.precision > 0) & (plain.total > 0)  # nothing is claimed of the others
-            sums = plain.at(bet) if self.pool.plain is self.pool else self.pool.sums(rows[bet], sizes[bet])
-            unit = _WIDER * self.prior.unit(problem, rival, self.alive[bet])
-            made[bet] = np.logaddexp(made[bet], account(problem, sums, unit, noise))
-        return np.logaddexp(math.log1p(-share), math.log(share / (m - 1)) + made)
+        return self.opening.accounts(problem, self.pool, self.prior, noise)
 
     def sums(self, problem: Problem, leader: int) -> Sums:
         """What all rounds say of leader - z' for the items z' alive."""
@@ -171,8 +185,7 @@ class Knowledge:
 
     def _against(self, problem: Problem, leader: int) -> tuple[Array, Array]:
         """(k, d) twice: leader - z' for the items z' alive, and the sizes of what that was formed from."""
-        first, others = problem.items[leader], problem.items[self.alive]
-        return first - others, np.abs(first) + np.abs(others)
+        return differences(problem, leader, self.alive)
 
     def _concluded(self, problem: Problem, goal: Goal) -> Knowledge:
         """Without the items that are ruled out; if that is all, with the first. With the winner, if there is one."""

@@ -40,20 +40,31 @@ class Prior:
 
     @classmethod
     def of(
-        cls, problem: Problem, directions: Directions | None, tol: float, memo: Memo | None = None, *, opening: bool
+        cls,
+        problem: Problem,
+        directions: Directions | None,
+        tol: float,
+        memo: Memo | None = None,
+        *,
+        opening: bool,
+        lean: bool = False,
     ) -> Prior:
         """From the design for all that may matter: three measurements per dimension, or two per probe if fewer.
 
-        Where the first round is bet on (``opening``), one per probe is enough for later rounds on few items. The design
-        is solved for unless there is a ``memo`` of it.
+        Where the first round is bet on (``opening``), one per probe is enough for later rounds on few items, and if
+        ``lean`` for the first, too. The design is solved for unless there is a ``memo`` of it.
         """
         if directions is None:
             return cls(0, 0, 0.0, np.zeros((problem.dimension, 0)), np.zeros(problem.n_probes))
         weights = plan(problem, directions, tol=tol).weights if memo is None else recalled(problem, directions, memo)
         probes, enough = int(np.count_nonzero(weights)), 3 * problem.coordinates.rank
         size = min(enough, 2 * probes)
-        least = min(size, probes) if opening and problem.n_items <= _FEW else size
-        counted = _WIDE * size if opening else size
+        least, counted = size, _WIDE * size if opening else size
+        if opening and problem.n_items <= _FEW:
+            least = min(size, probes)
+            if lean:
+                size = least = min(size, problem.outcome.replicates * probes)
+                counted = _WIDER * size
         return cls(size, least, counted, unit_whitener(problem, weights) / math.sqrt(counted), weights)
 
     def unit(self, problem: Problem, leader: int | Items, rivals: Items) -> Array:
@@ -65,3 +76,5 @@ _FEW = 8
 """Items among which the one in front after a small round is seldom there by luck."""
 _WIDE = 0.5
 """Part of the first round whose precision is the unit, so that leads which show in that round are bet on well."""
+_WIDER = 0.2
+"""The same where the first round measures each probe once."""

@@ -15,7 +15,8 @@ from probewise.algorithms.planning import allocated, check_recalled, check_stock
 from probewise.algorithms.sage.claims import Claimed, coarse, needed
 from probewise.algorithms.sage.combined import Combined
 from probewise.algorithms.sage.forecasting import Outlook, even_race, expected, few_rounds, race, rounds_to_come
-from probewise.algorithms.sage.knowledge import MOST_OPENED, Knowledge, enough
+from probewise.algorithms.sage.knowledge import Knowledge, enough
+from probewise.algorithms.sage.opening import Opening
 from probewise.algorithms.sage.peaks import Peaks
 from probewise.algorithms.sage.prior import Memo, Prior
 from probewise.coordinates import Counts
@@ -29,6 +30,8 @@ from probewise.threads import few
 
 _FLOOR = 2.0
 """Standard errors below which a lead is not believed by the design."""
+_PACE = 1.2
+"""Growth of rounds far from the end, in units of ``growth``; what is reached of the account needed is taken off."""
 _SEED = 20190621
 """Seed of the draws of a forecast, which makes it a pure function of the state."""
 
@@ -51,6 +54,12 @@ class Sage(Algorithm[State]):
     """Certified relative gap of the designs."""
     opening: float = 0.1
     """Share of each account that is bet on the first round, on all rivals alike; 0 for none, and for larger rounds."""
+    boost: bool = True
+    """Whether bets are boosted where noise is known to be normal: docs/boosting.md."""
+    printed: bool = True
+    """Whether half of that share is bet at the odds of printed intervals; the share is then 2/items at most."""
+    lean: bool = False
+    """For cheap rounds: one of each probe at first where items are few, and less growth near the end."""
     rounds: int | None = None
     """Rounds that should do: they are as large as the forecast says; more follow if it was too low. None for any."""
     max_batch: int | None = None
@@ -72,7 +81,7 @@ class Sage(Algorithm[State]):
     forecasts: ClassVar[bool] = True
     plans_rounds: ClassVar[bool] = True
     attains: ClassVar[bool] = True
-    before: ClassVar[Mapping[str, Any]] = {"opening": 0.0}
+    before: ClassVar[Mapping[str, Any]] = {"opening": 0.0, "boost": False, "printed": False}
 
     def __post_init__(self) -> None:
         if not 1 < self.growth < math.inf:
@@ -90,6 +99,11 @@ class Sage(Algorithm[State]):
     def limits(self) -> Limits:
         """What a laboratory can measure at once."""
         return Limits(self.max_batch, self.min_batch, self.max_replicates)
+
+    @property
+    def _lean(self) -> bool:
+        """Not where rounds are dear."""
+        return self.lean and self.rounds is None
 
     @property
     def proven(self) -> bool:
@@ -121,13 +135,15 @@ class Sage(Algorithm[State]):
         if _combines(problem, goal):
             return Combined.start(problem, goal, self.tol, memo, opening=self.opening > 0)
         if not isinstance(goal, BestItem):
-            return Claimed.start(problem, goal, self.tol, memo, opening=self.opening > 0)
+            return Claimed.start(problem, goal, self.tol, memo, opening=self.opening > 0, lean=self._lean)
         data, m = Measurements.empty(problem.n_probes), problem.n_items
         directions = None if m == 1 else goal.directions(problem)
-        prior = Prior.of(problem, directions, self.tol, memo, opening=self.opening > 0)
+        prior = Prior.of(problem, directions, self.tol, memo, opening=self.opening > 0, lean=self._lean)
         alive, wealth, winner, peaks = np.arange(m), np.zeros(m), 0 if m == 1 else None, Peaks(np.zeros(m))
-        opening = self.opening if m <= MOST_OPENED else 0.0
-        return Knowledge(prior, problem.outcome, data, Pooled(), alive, wealth, winner, peaks, opening=opening)
+        opening = Opening.of(self.opening, m, printed=self.printed)
+        return Knowledge(
+            prior, problem.outcome, data, Pooled(), alive, wealth, winner, peaks, opening=opening, boost=self.boost
+        )
 
     @few
     def ask(self, problem: Problem, goal: Goal, state: State, rng: np.random.Generator) -> Counts:
@@ -136,7 +152,10 @@ class Sage(Algorithm[State]):
         room, replicates = np.maximum(problem.stock - state.data.count, 0), problem.outcome.replicates
         directions = self._directions(problem, goal, state)
         outlook = None if self.rounds is None else self._outlook(problem, goal, state)
-        size = self._size(state.data.n, state.prior) if outlook is None else self.limits.size(outlook.sizes[0])
+        if outlook is None:
+            size = self._size(state.data.n, state.prior, self._progress(problem, goal, state))
+        else:
+            size = self.limits.size(outlook.sizes[0])
         first = None if state.data.n else state.prior.weights
         counts = allocated(
             problem, directions, size, room, tol=self.tol, replicates=replicates, start=state.last, solved=first
@@ -171,8 +190,7 @@ class Sage(Algorithm[State]):
         if state.winner is not None or not state.collected:
             answer = self.answer(problem, goal, state)
             return Standing(remaining, answer or (), 0.0 if answer is None else 1.0)
-        progress = float(np.clip(np.nan_to_num(state.wealth[1:].min()) / enough(problem, goal), 0.0, 1.0))
-        return Standing(remaining, (int(state.alive[0]),), progress)
+        return Standing(remaining, (int(state.alive[0]),), state.progress(problem, goal))
 
     def confidence(self, problem: Problem, goal: Goal, state: State) -> float | None:
         """What the guess has attained: docs/confidence-attained.md; for other questions docs/sage.md, Theorem 2."""
@@ -224,7 +242,7 @@ class Sage(Algorithm[State]):
         if rivals == 0:
             return Forecast(0, 0, 0, 0.0, 0)
         weights, rho = plan(problem, goal.directions(problem), tol=self.tol)
-        prior = Prior.of(problem, goal.directions(problem), self.tol, opening=self.opening > 0)
+        prior = Prior.of(problem, goal.directions(problem), self.tol, opening=self.opening > 0, lean=self._lean)
         rng = np.random.default_rng(_SEED)
         sizes = rounds_to_come(0, lambda n: self._size(n, prior))
         own = isinstance(goal, BestItem) or _combines(problem, goal)
@@ -234,10 +252,15 @@ class Sage(Algorithm[State]):
         found = self._played(lambda sizes: hardest.rounds(whitener, sizes, 1.0, rng), sizes, 0, 0, price)
         return expected(*found, self.limits.batches)
 
-    def _size(self, measured: int, prior: Prior) -> int:
+    def _progress(self, problem: Problem, goal: Goal, state: State) -> float:
+        """How far the weakest account has come, as far as that is looked at."""
+        return 0.0 if not self._lean or isinstance(state, Combined) else state.progress(problem, goal)
+
+    def _size(self, measured: int, prior: Prior, progress: float = 0.7) -> int:
         """Measurements of a round that begins after ``measured`` of them."""
         least = prior.least if measured else prior.size
-        return self.limits.size(max(math.ceil((self.growth - 1.0) * measured), least))
+        pace = _PACE - min(progress, 0.9) if self._lean else 1.0
+        return self.limits.size(max(math.ceil(pace * (self.growth - 1.0) * measured), least))
 
     def _directions(self, problem: Problem, goal: Goal, state: State) -> Directions:
         """All that may matter; then the oracle's criterion: the leader against each rival, in units of its lead."""
@@ -246,7 +269,8 @@ class Sage(Algorithm[State]):
         if not state.collected:
             return goal.directions(problem)
         lead, error = state.leads(problem, goal)
-        gaps = coarse(np.maximum(lead, _FLOOR * error))
+        gaps = np.maximum(lead, _FLOOR * error)
+        gaps = coarse(gaps)
         order = np.argsort(state.alive[1:])  # one order of the same rivals, whoever is second
         rows = np.append(state.alive[0], state.alive[1:][order])
         return star(problem.items[rows], 0, np.append(1.0, gaps[order]))

@@ -101,7 +101,7 @@ def cells() -> dict[str, Cell]:
         "best of 2 coins at 50 %": Cell(two, [0.5, 0.5 + HAIR], pw.BestItem(), budget=many),
         "best of 2 coins at 99 %": Cell(two, [0.99, 0.99 - HAIR], pw.BestItem(), budget=many),
         "best of 2 coins, a tolerance": Cell(two, [0.05, 0.03 - HAIR], pw.BestItem(epsilon=0.02), budget=many),
-        "top 2 of 4 coins, two tie at 1 %": Cell(coins, skewed, pw.TopM(2), budget=many),
+        "top 3 of 4 coins, two tie at 1 %": Cell(coins, skewed, pw.TopM(3), budget=many),
         "coin above 1 %, at the limit": Cell(single, [0.01], pw.Above(rare), budget=many),
         "coins above 1 %, two at the limit": Cell(coins, skewed, pw.Above(0.01 + HAIR / 2), budget=many),
         "coins better than A, all as good": Cell(named, [0.02, 0.02 + HAIR, 0.02 - HAIR, 0.02 + HAIR], better,

@@ -165,6 +165,22 @@ def test_the_best_combination_is_found_as_in_the_listed_space() -> None:
     assert all(runs["correct"])
 
 
+def test_what_was_concluded_at_delta_is_claimed_at_no_more() -> None:
+    """A level that is ruled out may be one of the best combination with probability δ, however clear the rest is."""
+    lazy, _ = _both(5, sigma=0.5)
+    goal, sage, rng = pw.BestCombination(delta=0.2), pw.Sage(), np.random.default_rng(1)
+    truth = pw.LinearEnvironment(lazy, 5.0 * np.random.default_rng(6).standard_normal(lazy.dimension))
+    state, seen = sage.init(lazy, goal), []
+    counts = 3 * sage.ask(lazy, goal, state, rng)
+    for _ in range(6):
+        state = sage.tell(lazy, goal, state, truth.draw(counts, rng))
+        assert isinstance(state, Combined)
+        seen.append((bool(state.gone.any()), state._least(lazy), sage.confidence(lazy, goal, state)))
+    clear = [sure for gone, least, sure in seen if gone and least > 10.0]
+    assert clear
+    assert max(clear) == pytest.approx(0.8)
+
+
 def test_rounds_that_overlap_and_unknown_noise() -> None:
     lazy, _ = _both(7, sigma="unknown")
     goal, sage, rng = pw.BestCombination(), pw.Sage(), np.random.default_rng(8)

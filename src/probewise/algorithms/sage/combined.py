@@ -186,12 +186,16 @@ class Combined:
         return Vectors(claims.rows / gaps[:, None], claims.against, (claims.above, claims.below), gaps)
 
     def confidence(self, problem: Problem, goal: Goal) -> float:
-        """1 - α for an α at which the combination in front would be declared; 0 before the first round."""
+        """1 - α for an α at which the combination in front would be declared; 0 before the first round.
+
+        No more than 1 - δ once a level is ruled out, which was concluded at δ.
+        """
         if self.answer is not None and self.tree is None:
             return 1.0
         if self.tree is None:
             return 0.0
         sure = 1.0 - problem.outcome.part * goal.delta - math.exp(-self._least(problem))
+        sure = min(sure, 1.0 - goal.delta) if self.gone.any() else sure
         return max(0.0, sure, 0.0 if self.answer is None else 1.0 - goal.delta)
 
     def standing(self, problem: Problem, goal: Goal) -> Standing:

@@ -114,6 +114,8 @@ TESTS: dict[str, tuple[str, ...]] = {
     "outcomes/canonical": ("links",),
     "outcomes/gaussian": ("outcomes", "estimate", "unknown_sigma"),
     "algorithms/clucb": ("sets",),
+    "algorithms/comb_game": ("sets",),
+    "algorithms/peace_sets": ("sets",),
     "algorithms/designs": ("sets",),
     "algorithms/disagreement": ("sets",),
     "algorithms/elements": ("sets",),

@@ -197,6 +197,8 @@ def test_names_are_those_of_the_registry() -> None:
         (lambda: pw.SageSets(growth=1.0), "growth must be larger than 1"),
         (lambda: pw.Disagreement(growth=math.inf), "growth must be larger than 1"),
         (lambda: pw.CLUCB(lazy=2.0), "lazy must lie between 0 and 1"),
+        (lambda: pw.CombGame(batch=0.0), "batch must lie between 0 and 1"),
+        (lambda: pw.PeaceSets(scale=-1.0), "scale must be positive"),
     ],
 )
 def test_settings_that_cannot_work_are_refused(build: Any, match: str) -> None:

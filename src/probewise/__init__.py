@@ -64,6 +64,8 @@ _WHERE = {
     "SET_ALGORITHMS": "algorithms",
     "CLUCB": "algorithms",
     "Disagreement": "algorithms",
+    "CombGame": "algorithms",
+    "PeaceSets": "algorithms",
     "SageSets": "algorithms",
     "GLM_ALGORITHMS": "algorithms",
     "SageGLM": "algorithms",
@@ -155,6 +157,7 @@ if TYPE_CHECKING:
     from probewise.algorithms import SET_ALGORITHMS as SET_ALGORITHMS
     from probewise.algorithms import Algorithm as Algorithm
     from probewise.algorithms import Batched as Batched
+    from probewise.algorithms import CombGame as CombGame
     from probewise.algorithms import Disagreement as Disagreement
     from probewise.algorithms import ExploreVerify as ExploreVerify
     from probewise.algorithms import Forecast as Forecast
@@ -169,6 +172,7 @@ if TYPE_CHECKING:
     from probewise.algorithms import P1Rage as P1Rage
     from probewise.algorithms import Peace as Peace
     from probewise.algorithms import PeaceBudget as PeaceBudget
+    from probewise.algorithms import PeaceSets as PeaceSets
     from probewise.algorithms import Rage as Rage
     from probewise.algorithms import RageGLM as RageGLM
     from probewise.algorithms import Sage as Sage

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from probewise.algorithms.peace import Peace
     from probewise.algorithms.rage import Rage
     from probewise.algorithms.sequential import FWS, PEPS, LazyTrackAndStop, LinGame, LinGIFA, MLinGapE, TopTwo
-    from probewise.algorithms.sets import CLUCB, Disagreement, SageSets
+    from probewise.algorithms.sets import CLUCB, CombGame, Disagreement, PeaceSets, SageSets
     from probewise.algorithms.static import GStatic, XYOracle, XYStatic
     from probewise.algorithms.uniform import Uniform
     from probewise.algorithms.xy_adaptive import XYAdaptive
@@ -55,7 +55,9 @@ ALGORITHMS: Registry[Algorithm[Any]] = Registry(
 SET_ALGORITHMS: Registry[Algorithm[Any]] = Registry(
     {
         "clucb": "probewise.algorithms.sets.CLUCB",
+        "comb-game": "probewise.algorithms.sets.CombGame",
         "disagreement": "probewise.algorithms.sets.Disagreement",
+        "peace-sets": "probewise.algorithms.sets.PeaceSets",
         "sage-sets": "probewise.algorithms.sets.SageSets",
     }
 )
@@ -96,6 +98,7 @@ __all__ = [
     "SET_ALGORITHMS",
     "Algorithm",
     "Batched",
+    "CombGame",
     "Disagreement",
     "ExploreVerify",
     "Forecast",
@@ -110,6 +113,7 @@ __all__ = [
     "P1Rage",
     "Peace",
     "PeaceBudget",
+    "PeaceSets",
     "Rage",
     "RageGLM",
     "Sage",

@@ -134,6 +134,8 @@ TESTS: dict[str, tuple[str, ...]] = {
     "algorithms/listing": ("shares",),
     "algorithms/combined": ("product",),
     "algorithms/tree": ("product",),
+    "algorithms/scattered": ("shards_of_items",),
+    "algorithms/portions": ("shards_of_items",),
     "algorithms/peaks": ("attained", "guarantees", "sage"),
     "algorithms/boosting": ("boosting", "sage"),
     "algorithms/opening": ("guarantees", "boosting", "mini", "sage"),

@@ -13,6 +13,9 @@ _WHERE = {
     "Role": "model",
     "space": "model.space",
     "Space": "model",
+    "Shards": "shards",
+    "items_from_parquet": "shards",
+    "items_in_shards": "shards",
     "GOALS": "goals",
     "Goal": "goals",
     "Answer": "goals",
@@ -254,6 +257,9 @@ if TYPE_CHECKING:
     from probewise.rounding import round_design as round_design
     from probewise.rounding import sufficient_measurements as sufficient_measurements
     from probewise.run import identify as identify
+    from probewise.shards import Shards as Shards
+    from probewise.shards import items_from_parquet as items_from_parquet
+    from probewise.shards import items_in_shards as items_in_shards
     from probewise.simulation import LinearEnvironment as LinearEnvironment
     from probewise.simulation import Runs as Runs
     from probewise.simulation import simulate as simulate

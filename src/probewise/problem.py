@@ -19,6 +19,8 @@ from probewise.model import Model, Space, Use, build
 from probewise.model.product import coded
 from probewise.outcomes import Gaussian, Law
 from probewise.reading import table_of
+from probewise.shards import Shards, shards_of
+from probewise.shards.items import joined, labels
 from probewise.tables import Labelled, Table, TableLike, duplicated, labelled, named, numeric
 
 _LARGEST = 1e150
@@ -36,7 +38,7 @@ class Problem:
     probes: Array
     """(n, d): the features of what can be measured; read-only, as all arrays here."""
     items: Array
-    """(m, d): the features of what may be recommended."""
+    """(m, d): the features of what may be recommended; or `Shards`, which refuse whatever needs them in one place."""
     outcome: Law
     """What is known of the law of an outcome, beyond its mean x'θ."""
     cost: Array
@@ -78,21 +80,22 @@ class Problem:
     ) -> None:
         if isinstance(items, Space):
             raise InvalidProblem("a space needs a model of its columns; give it to Problem.from_tables.")
-        first = labelled(probes, name="probes", id_column=id_column)
-        second = first if items is None else labelled(items, name="items", id_column=id_column)
+        first, far = labelled(probes, name="probes", id_column=id_column), shards_of(items)
+        second = first if items is None or far is not None else labelled(items, name="items", id_column=id_column)
         if id_column is not None and first.rows is None and second.rows is None:
             raise InvalidProblem("id_column needs a data frame, got arrays; give probe_names or item_names.")
-        X, Z, features = _matched(first, second)
+        X, Z, features = _matched(first, second) if far is None else joined(first, far)
         n, m, d = X.shape[0], Z.shape[0], X.shape[1]
         probe_names = _names(probe_names, first.rows, n, "probe")
         fallback = probe_names if items is None else second.rows
-        item_names = _names(item_names, fallback, m, "item")
+        item_names = _names(item_names, fallback, m, "item") if far is None else labels(far, item_names)
         feature_names = _names(feature_names, features or [f"x{j}" for j in range(d)], d, "feature")
         _check_finite(X, "probe", probe_names, feature_names)
-        _check_finite(Z, "item", item_names, feature_names)
+        if far is None:
+            _check_finite(Z, "item", item_names, feature_names)
         fields = {
             "probes": _frozen(X),
-            "items": _frozen(Z),
+            "items": Z if isinstance(Z, Shards) else _frozen(Z),
             "outcome": _law(sigma, outcome),
             "cost": _frozen(_cost(cost, probe_names)),
             "stock": _frozen(_stock(stock, probe_names)),
@@ -182,6 +185,12 @@ class Problem:
     def __repr__(self) -> str:
         counts = f"{self.n_probes} probes, {self.n_items} items, {self.dimension} features"
         return f"Problem({counts}, rank {self.coordinates.rank})"
+
+    @property
+    def shards(self) -> Shards | None:
+        """The items, if they stay where they are."""
+        items: object = self.items
+        return items if isinstance(items, Shards) else None
 
     @property
     def n_probes(self) -> int:
@@ -335,7 +344,8 @@ def _check_finite(matrix: Array, kind: str, rows: tuple[str, ...], features: tup
 def _check_size(problem: Problem) -> None:
     """Squares of features must stay finite, also in units of the noise."""
     with np.errstate(over="ignore"):
-        tables = ((problem.probes, "probe"), (problem.scaled_probes, "probe"), (problem.items, "item"))
+        tables = [(problem.probes, "probe"), (problem.scaled_probes, "probe")]
+        tables += [] if problem.shards is not None else [(problem.items, "item")]
     for matrix, kind in tables:
         if (size := np.abs(matrix)).max() > _LARGEST:
             row, column = np.unravel_index(int(size.argmax()), size.shape)

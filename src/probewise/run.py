@@ -178,6 +178,10 @@ def check(problem: Problem, goal: Goal, algorithm: Algorithm[Any]) -> None:
         )
     if problem.outcome.link not in algorithm.links:
         raise _unlinked(problem, algorithm)
+    if problem.shards is not None and not algorithm.takes_shards:
+        raise InvalidAlgorithm(
+            f"{algorithm.name} needs all items in memory, and they stay where they are; choose Sage, or take fewer."
+        )
     check_question(problem, goal)
     if not problem.outcome.known and not algorithm.learns_sigma:
         raise InvalidAlgorithm(

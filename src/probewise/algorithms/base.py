@@ -33,6 +33,8 @@ class Standing:
     """Between 0 at the start and 1 at the answer; None if the algorithm cannot say."""
     exact: bool = True
     """Whether an answer that is found holds without the tolerance, as far as is not seen by who remains."""
+    unlisted: int = 0
+    """How many more items may be in the answer, where they are too many to be brought here."""
     sure: Answer = ()
     """Items that are known to be in the answer while others are still open; docs/sage.md says how surely."""
 
@@ -83,6 +85,8 @@ class Algorithm(abc.ABC, Generic[S]):
     """Whether it can do with probes of limited stock."""
     takes_any_rounds: ClassVar[bool] = False
     """Whether its guarantee holds for rounds that somebody else planned, overlapping ones too."""
+    takes_shards: ClassVar[bool] = False
+    """Whether it can do with items that stay where they are: see ``Shards``."""
     forecasts: ClassVar[bool] = False
     """Whether it can say what is left to do; the two forecasts below are refused unless it can."""
     plans_rounds: ClassVar[bool] = False

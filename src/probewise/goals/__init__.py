@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
-from probewise.errors import InvalidGoal
+import numpy as np
+
+from probewise.errors import InvalidGoal, InvalidProblem
 from probewise.extensions import extensions, found_class
 from probewise.goals.above import Above
 from probewise.goals.base import Answer, Claims, Goal, Promise, check_risk
@@ -15,6 +17,7 @@ from probewise.goals.best_set import BestSet
 from probewise.goals.better_than import BetterThan
 from probewise.goals.comparable import check_comparable, check_measurable
 from probewise.goals.top_m import TopM
+from probewise.outcomes import Gaussian
 from probewise.problem import Problem
 
 GOALS: dict[str, type[Goal]] = {
@@ -53,7 +56,31 @@ def check_question(problem: Problem, goal: Goal) -> None:
             f"combinations, so the question '{goal.name}' cannot be asked of them; ask for BestCombination(), on the "
             "command line --goal combination, or list the combinations as items."
         )
-    goal.check(problem)
+    if problem.shards is not None:
+        check_scattered(problem, goal)
+    else:
+        goal.check(problem)
+
+
+def check_scattered(problem: Problem, goal: Goal) -> None:
+    """Refuse what cannot be asked of items that stay where they are."""
+    if not isinstance(goal, BestItem) or goal.epsilon > 0:
+        raise InvalidGoal(
+            "of items that stay where they are, only the best one can be asked for, without a tolerance; take "
+            "BestItem(), or a table of fewer items."
+        )
+    if problem.coordinates.rank < problem.dimension:
+        raise InvalidProblem(
+            f"items that stay where they are need probes that span all {problem.dimension} features, got the rank "
+            f"{problem.coordinates.rank}; leave out features that follow from others, or add probes."
+        )
+    if not isinstance(problem.outcome, Gaussian):
+        raise InvalidProblem(
+            f"items that stay where they are need normal outcomes, got the law '{problem.outcome.name}'; take "
+            "Gaussian(), or a table of fewer items."
+        )
+    if np.isfinite(problem.stock).any():
+        raise InvalidProblem("items that stay where they are need probes of unlimited stock; leave stock out.")
 
 
 def goal_from(text: str, **settings: Any) -> Goal:

@@ -19,12 +19,12 @@ from probewise.coordinates import Array
 from probewise.design import Directions
 from probewise.design.criterion import Vectors
 from probewise.design.farthest import square_norms
-from probewise.estimate import Estimate, least_squares
+from probewise.estimate import Estimate
 from probewise.goals import Answer, Claims, Goal
 from probewise.goals.best_combination import numbers
 from probewise.measurements import Measurements
 from probewise.outcomes import Law
-from probewise.pooling import Pooled, Sums, fitted
+from probewise.pooling import Pooled, Sums, fitted, guessed
 from probewise.problem import Problem
 from probewise.threads import few
 
@@ -81,7 +81,7 @@ class Combined:
             fit = fitted(problem, measurements)
             now = now._settled(problem, goal, self, fit)
             now = replace(now, data=now.data + measurements, pool=now.pool.plus(fit))
-        theta = least_squares(problem.probes, now.data, sigma=problem.sigma).theta
+        theta = guessed(problem, now.data)
         last = np.any([measurements.count > 0 for measurements in rounds], axis=0)
         now = replace(now, law=self.law.after(problem.probes @ theta, now.data), last=last)
         now = replace(now, gone=now.gone | (now.alone >= now._surely(problem, goal)))

@@ -19,6 +19,7 @@ from probewise.algorithms.sage.knowledge import Knowledge, enough
 from probewise.algorithms.sage.opening import Opening
 from probewise.algorithms.sage.peaks import Peaks
 from probewise.algorithms.sage.prior import Memo, Prior
+from probewise.algorithms.sage.scattered import Scattered
 from probewise.coordinates import Counts
 from probewise.design import Directions, star
 from probewise.errors import InvalidAlgorithm, InvalidGoal
@@ -35,7 +36,7 @@ _PACE = 1.2
 _SEED = 20190621
 """Seed of the draws of a forecast, which makes it a pure function of the state."""
 
-State = Knowledge | Combined | Claimed
+State = Knowledge | Combined | Claimed | Scattered
 """What it knows, of the best item, the best combination, or the claims of another answer."""
 
 
@@ -78,6 +79,7 @@ class Sage(Algorithm[State]):
     allows_misfit: ClassVar[bool] = True
     minds_stock: ClassVar[bool] = True
     takes_any_rounds: ClassVar[bool] = True
+    takes_shards: ClassVar[bool] = True
     forecasts: ClassVar[bool] = True
     plans_rounds: ClassVar[bool] = True
     attains: ClassVar[bool] = True
@@ -132,6 +134,8 @@ class Sage(Algorithm[State]):
 
     @few
     def _start(self, problem: Problem, goal: Goal, memo: Memo | None) -> State:
+        if problem.shards is not None:
+            return Scattered.start(problem, self.tol, memo, opening=self.opening > 0)
         if _combines(problem, goal):
             return Combined.start(problem, goal, self.tol, memo, opening=self.opening > 0)
         if not isinstance(goal, BestItem):
@@ -254,7 +258,7 @@ class Sage(Algorithm[State]):
 
     def _progress(self, problem: Problem, goal: Goal, state: State) -> float:
         """How far the weakest account has come, as far as that is looked at."""
-        return 0.0 if not self._lean or isinstance(state, Combined) else state.progress(problem, goal)
+        return 0.0 if not self._lean or isinstance(state, Combined | Scattered) else state.progress(problem, goal)
 
     def _size(self, measured: int, prior: Prior, progress: float = 0.7) -> int:
         """Measurements of a round that begins after ``measured`` of them."""

@@ -1,0 +1,193 @@
+"""Scattered: what Sage knows of items that stay where they are; the fit goes out, and what is in front comes back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probewise.algorithms.base import Standing
+from probewise.algorithms.sage.knowledge import enough
+from probewise.algorithms.sage.portions import (
+    Asked,
+    Bet,
+    Front,
+    Settled,
+    Told,
+    begun,
+    compared,
+    divided,
+    itself,
+    joined,
+    settled,
+)
+from probewise.algorithms.sage.prior import Memo, Prior
+from probewise.design import Directions
+from probewise.design.farthest import square_norms
+from probewise.design.reached import Reached
+from probewise.errors import InvalidProblem
+from probewise.estimate import Estimate
+from probewise.goals import Answer, Claims, Goal
+from probewise.measurements import Measurements
+from probewise.outcomes import Law
+from probewise.pooling import Pooled, fitted, guessed
+from probewise.problem import Problem
+from probewise.shards import Shards
+from probewise.shards.engine import Engine, Handle, Local
+from probewise.threads import few
+
+
+@dataclass(frozen=True, eq=False)
+class Scattered:
+    """What all finished rounds say; the same bets as in ``Knowledge``, whose accounts are with the items."""
+
+    prior: Prior
+    """The unit in which precisions are counted, fixed before the first round."""
+    shards: Shards
+    """The items."""
+    law: Law
+    """What is known of the outcomes of the next round."""
+    data: Measurements
+    """Measurements of all finished rounds."""
+    pool: Pooled
+    """The estimate of each round by itself."""
+    engine: Engine
+    """Where the items are that are left: once they are few, they are here."""
+    portions: tuple[Handle, ...] = ()
+    """A `Portion` of each piece; empty before the first round."""
+    pieces: tuple[Handle, ...] = ()
+    """The items that are left, with the gaps that the next design is for; empty before the first round."""
+    front: Front | None = None
+    """The first and the second item that are left; None before the first round."""
+    count: int = 0
+    """Items that are left."""
+    least: float = 0.0
+    """log of the smallest account of an item that is left, but for the first."""
+    answer: Answer | None = None
+    """The item found."""
+    last: NDArray[np.bool_] | None = None
+    """(n,): which probes the last round measured."""
+
+    @classmethod
+    def start(cls, problem: Problem, tol: float, memo: Memo | None, *, opening: bool) -> Scattered:
+        """Before the first round, whose design is for the way of each item to the mean of some at even distances."""
+        shards, data = shards_of_problem(problem), Measurements.empty(problem.n_probes)
+        m = len(shards)
+        spokes = None if m == 1 else Reached(shards, shards.sample.mean(axis=0))
+        prior = Prior.of(problem, spokes, tol, memo, opening=opening)
+        found = (0,) if m == 1 else None
+        return cls(prior, shards, problem.outcome, data, Pooled(), shards.engine, count=m, answer=found)
+
+    @few
+    def plus(self, problem: Problem, goal: Goal, rounds: Sequence[Measurements]) -> Scattered:
+        """With one more round, or several that overlapped: what bets on them have made, and what that rules out."""
+        problem, engine = problem.knowing(self.law), self.engine
+        fits = tuple(fitted(problem, measurements) for measurements in rounds)
+        data, pool = self.data, self.pool
+        for measurements, fit in zip(rounds, fits, strict=True):
+            data, pool = data + measurements, pool.plus(fit)
+        theta = guessed(problem, data)
+        law = self.law.after(problem.probes @ theta, data)
+        bet = self._bet(problem, goal, fits)
+        told = Told(self.shards.sign, self.prior.whitener, self.law, fits, bet, theta, enough(problem, goal))
+        portions = self.portions or tuple(engine.kept(begun, self.shards.pieces)[0])
+        portions_now, found = engine.kept(settled, portions, told)
+        last = np.any([measurements.count > 0 for measurements in rounds], axis=0)
+        now = replace(self, law=law, data=data, pool=pool, last=last, portions=tuple(portions_now))
+        return now._led(problem, goal, self, found, changed=bet is None)
+
+    def _bet(self, problem: Problem, goal: Goal, fits: Sequence[Estimate]) -> Bet | None:
+        """What was bet on the leader before rounds, and what its own bet on the second has made; None if nothing."""
+        noise = problem.outcome.bound(self.pool.pure_error, goal.delta)
+        if self.front is None or self.count == 1 or not math.isfinite(noise):
+            return None
+        (leader, second), number = self.front.rows, int(self.front.numbers[0])
+        y, sizes = (second - leader)[None], (np.abs(second) + np.abs(leader))[None]
+        unit = 1.0 / square_norms(y @ self.prior.whitener)
+        before, made = self.pool.sums(y, sizes), 0.0
+        start = problem.outcome.account(before.total, before.precision, None, unit, noise)
+        for fit in fits:
+            after = before + Pooled((fit,)).sums(y, sizes)
+            made += float((problem.outcome.account(after.total, after.precision, None, unit, noise) - start)[0])
+        return Bet(number, leader, made, noise)
+
+    def _led(
+        self, problem: Problem, goal: Goal, before: Scattered, found: Sequence[Settled], *, changed: bool
+    ) -> Scattered:
+        """With the items in front, the smallest account, and the gaps for the next design."""
+        count, shards = sum(own.number for own in found), self.shards
+        front = Front.of(*(own.left for own in found), most=2)
+        if count <= 1:
+            front = front if count else Front.of(*(own.all for own in found), most=1)
+            return replace(self, front=front, count=1, answer=(int(front.numbers[0]),))
+        if np.array_equal(*front.rows):
+            one, other = (shards.label(int(number)) for number in front.numbers)
+            raise InvalidProblem(
+                f"items '{one}' and '{other}' are identical, so neither can be the better one; keep one."
+            )
+        leader = int(front.numbers[0])
+        changed = changed or before.front is None or leader != int(before.front.numbers[0])
+        noise = problem.outcome.bound(self.pool.pure_error, goal.delta)
+        asked = Asked(
+            shards.sign, self.prior.whitener, leader, front.rows[0], self.pool.fits if changed else None,
+            noise if math.isfinite(noise) else 1.0, FLOOR,
+        )  # fmt: skip
+        now = self._at_home() if count <= _FEW else self
+        portions, known = now.engine.kept(compared, now.portions, asked)
+        smallest, least = min(gap for gap, _ in known), min(wealth for _, wealth in known)
+        pieces, _ = now.engine.kept(divided, portions, smallest)
+        return replace(now, portions=tuple(portions), pieces=tuple(pieces), front=front, count=count, least=least)
+
+    def _at_home(self) -> Scattered:
+        """With the items that are left in this process."""
+        if isinstance(self.engine, Local):
+            return self
+        return replace(self, engine=Local(), portions=(joined(self.engine.each(itself, self.portions)),))
+
+    def directions(self, problem: Problem, goal: Goal, floor: float) -> Directions:
+        """The way of each item to the mean at first; then the leader against each, in units of its lead."""
+        if self.front is None:
+            return Reached(self.shards, self.shards.sample.mean(axis=0))
+        return Reached(
+            self.shards, self.front.rows[0], self.pieces, engine=self.engine, key=f"{self.data.n}, {id(self)}"
+        )
+
+    def compared(self, problem: Problem, goal: Goal) -> Claims:
+        """What must be known in any case: that the first item is ahead of the second."""
+        if self.front is None or self.count == 1:
+            none = np.zeros((0, problem.dimension))
+            return Claims(none, none, np.zeros(0), np.zeros(0, dtype=np.int64))
+        first, second = self.front.rows
+        return Claims(first[None], second[None], np.zeros(1), self.front.numbers[1:])
+
+    def confidence(self, problem: Problem, goal: Goal) -> float:
+        """1 - α for an α at which the item in front would be declared; 0 before the first round."""
+        if self.front is None:
+            return 1.0 if self.answer is not None else 0.0
+        least = enough(problem, goal) if self.answer is not None else min(self.least, enough(problem, goal))
+        return max(0.0, 1.0 - problem.outcome.part * goal.delta - math.exp(-least))
+
+    def standing(self, problem: Problem, goal: Goal) -> Standing:
+        """The items in front, and how many others are left."""
+        if self.answer is not None:
+            return Standing(np.array(self.answer), self.answer, 1.0)
+        if self.front is None:
+            return Standing(np.empty(0, dtype=np.int64), (), 0.0, unlisted=self.count)
+        progress = float(np.clip(self.least / enough(problem, goal), 0.0, 0.999))
+        listed = np.sort(self.front.numbers)
+        return Standing(listed, (int(self.front.numbers[0]),), progress, unlisted=self.count - listed.size)
+
+
+_FEW = 10_000
+"""Items that are brought here when no more are left."""
+FLOOR = 2.0
+"""Standard errors below which a lead is not believed by the design."""
+
+
+def shards_of_problem(problem: Problem) -> Shards:
+    """The items of a problem that stay where they are."""
+    assert problem.shards is not None
+    return problem.shards

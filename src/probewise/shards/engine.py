@@ -1,0 +1,98 @@
+"""Engines: where pieces of data are, and what runs functions on them."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+from probewise.errors import MissingExtra
+
+Handle = Any
+"""A piece, or what stands for one that is elsewhere."""
+
+
+class Engine(abc.ABC):
+    """Runs pure functions on pieces where they are; what it keeps can be made again from what it was made of."""
+
+    @abc.abstractmethod
+    def loaded(self, loaders: Sequence[Callable[[], Any]]) -> list[Handle]:
+        """What each loader gives, kept."""
+
+    @abc.abstractmethod
+    def each(self, function: Callable[..., Any], pieces: Sequence[Handle], *given: Any) -> list[Any]:
+        """function(piece, *given) for each piece, brought back: it must be small."""
+
+    @abc.abstractmethod
+    def kept(
+        self, function: Callable[..., Any], pieces: Sequence[Handle], *given: Any
+    ) -> tuple[list[Handle], list[Any]]:
+        """As ``each`` for functions that give a new piece, which stays, and something small, which is brought back."""
+
+
+@final
+class Local(Engine):
+    """All pieces in the memory of this process."""
+
+    def loaded(self, loaders: Sequence[Callable[[], Any]]) -> list[Handle]:
+        """One after the other."""
+        return [loader() for loader in loaders]
+
+    def each(self, function: Callable[..., Any], pieces: Sequence[Handle], *given: Any) -> list[Any]:
+        """One after the other."""
+        return [function(piece, *given) for piece in pieces]
+
+    def kept(
+        self, function: Callable[..., Any], pieces: Sequence[Handle], *given: Any
+    ) -> tuple[list[Handle], list[Any]]:
+        """One after the other."""
+        made = [function(piece, *given) for piece in pieces]
+        return [piece for piece, _ in made], [small for _, small in made]
+
+
+@final
+class Cluster(Engine):
+    """Pieces in the memory of the workers of Dask; what a lost worker held is computed again."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+
+    def loaded(self, loaders: Sequence[Callable[[], Any]]) -> list[Handle]:
+        """By any worker each."""
+        return [self.client.submit(loader, pure=False) for loader in loaders]
+
+    def each(self, function: Callable[..., Any], pieces: Sequence[Handle], *given: Any) -> list[Any]:
+        """By the workers that have the pieces."""
+        found: list[Any] = self.client.gather([self.client.submit(function, p, *given, pure=False) for p in pieces])
+        return found
+
+    def kept(
+        self, function: Callable[..., Any], pieces: Sequence[Handle], *given: Any
+    ) -> tuple[list[Handle], list[Any]]:
+        """By the workers that have the pieces."""
+        made = [self.client.submit(function, piece, *given, pure=False) for piece in pieces]
+        small: list[Any] = self.client.gather([self.client.submit(_second, pair, pure=False) for pair in made])
+        return [self.client.submit(_first, pair, pure=False) for pair in made], small
+
+
+def _first(pair: tuple[Any, Any]) -> Any:
+    return pair[0]
+
+
+def _second(pair: tuple[Any, Any]) -> Any:
+    return pair[1]
+
+
+def cluster(scheduler: Any = None) -> Cluster:
+    """The cluster at an address or of a client; else the one in use; else one of this machine's processors."""
+    try:
+        import distributed
+    except ImportError:
+        raise MissingExtra("items on a cluster need Dask; install it with: pip install 'probewise[dask]'.") from None
+    Client: Any = distributed.Client
+    if scheduler is not None:
+        return Cluster(scheduler if isinstance(scheduler, Client) else Client(scheduler))
+    try:
+        return Cluster(distributed.get_client())
+    except ValueError:  # there is none yet
+        return Cluster(Client())

@@ -1,0 +1,194 @@
+"""Items in shards: the same search wherever they are and however they are cut."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import probewise as pw
+from probewise.algorithms.sage.portions import Front
+from probewise.design.criterion import explicit
+from probewise.design.reached import Reached
+from probewise.shards.pieces import BLOCK, Piece, blocks, summary
+
+RNG = np.random.default_rng(0)
+ITEMS = RNG.standard_normal((20_000, 4)).astype(np.float32)
+PROBES = RNG.standard_normal((30, 4))
+THETA = 0.5 * RNG.standard_normal(4)
+
+
+def _search(items: Any, goal: pw.Goal | None = None, **settings: Any) -> pw.Result:
+    problem = pw.Problem(PROBES, items, sigma=settings.pop("sigma", 1.0))
+    laboratory = pw.LinearEnvironment(pw.Problem(PROBES), THETA, seed=1)
+    return pw.identify(problem, goal, measure=laboratory.measure, seed=0, **settings)
+
+
+def _asked(result: pw.Result) -> tuple[Any, ...]:
+    return result.items, [own.counts.tolist() for own in result.history], result.estimate.tolist(), result.confidence
+
+
+def _write(folder: Path, rows: np.ndarray, size: int = 6_000, **options: Any) -> Path:
+    for at, low in enumerate(range(0, len(rows), size)):
+        part = rows[low : low + size]
+        names = [f"molecule {low + row}" for row in range(len(part))]
+        columns = {f"x{j}": part[:, j] for j in range(rows.shape[1])}
+        pq.write_table(pa.table({"name": names, **columns}), folder / f"{at}.parquet", row_group_size=2_500, **options)
+    return folder
+
+
+def test_cuts_make_no_difference(tmp_path: Path) -> None:
+    whole = _search(pw.items_in_shards(ITEMS))
+    assert whole.items == (int(np.argmax(ITEMS.astype(np.float64) @ THETA)),)
+    assert len(whole.history) > 5
+    assert _asked(_search(pw.items_in_shards(ITEMS, size=7_001))) == _asked(whole)
+    parquet = pw.items_from_parquet(_write(tmp_path, ITEMS), names="name", scheduler="here")
+    assert len(parquet.pieces) == 4
+    found = _search(parquet)
+    assert _asked(found) == _asked(whole)
+    assert found.item_names == (f"molecule {whole.items[0]}",)
+
+
+def test_bets_are_those_of_items_in_memory() -> None:
+    """Accounts and leads after the same rounds, item by item."""
+    rows = ITEMS[:500].astype(np.float64)
+    near, far = pw.Problem(PROBES, rows), pw.Problem(PROBES, pw.items_in_shards(rows, size=123))
+    goal, sage, truth = pw.BestItem(), pw.Sage(opening=0.0, boost=False), pw.LinearEnvironment(near, THETA)
+    memo = sage.memo(near, goal)
+    assert memo is not None
+    one, other = sage.resume(near, goal, memo), sage.resume(far, goal, memo)
+    rng = np.random.default_rng(5)
+    for _ in range(6):
+        counts = sage.ask(near, goal, one, rng)
+        rounds = [truth.draw(counts, rng), truth.draw(counts, rng)]
+        one, other = (sage.tell_overlapping(p, goal, s, rounds) for p, s in ((near, one), (far, other)))
+        alive = np.concatenate([portion.piece.numbered(slice(0, portion.wealth.size)) for portion in other.portions])
+        wealth = np.concatenate([portion.wealth for portion in other.portions])
+        order = np.argsort(one.alive)
+        np.testing.assert_array_equal(alive, one.alive[order])
+        np.testing.assert_allclose(wealth, one.wealth[order], atol=1e-9)
+        assert other.front.numbers.tolist() == one.alive[:2].tolist()
+        assert other.count == one.alive.size
+        assert other.least == pytest.approx(one.wealth[1:].min(), abs=1e-9)
+        # the design is for the same directions
+        star, reached = sage._directions(near, goal, one), sage._directions(far, goal, other)
+        assert reached.largest()[1] == pytest.approx(star.largest()[1], rel=1e-9)
+        labels = reached.longer(0.0, 10)
+        np.testing.assert_allclose(reached.rows(labels)[0] @ reached.rows(labels)[0], star.largest()[1], rtol=1e-9)
+
+
+def test_the_lowest_and_unknown_noise() -> None:
+    low = _search(pw.items_in_shards(ITEMS, size=3_000), pw.BestItem(minimise=True))
+    assert low.items == (int(np.argmin(ITEMS.astype(np.float64) @ THETA)),)
+    one, other = (_search(pw.items_in_shards(ITEMS, size=size), sigma="unknown") for size in (20_000, 4_321))
+    assert _asked(one) == _asked(other)
+    single = _search(pw.items_in_shards(ITEMS[:1]))
+    assert (single.items, single.measurements) == ((0,), 0)
+    ended = _search(pw.items_in_shards(ITEMS), budget=30)
+    assert ended.status == "budget exhausted"
+    assert ended.confidence is not None
+    assert 0 <= ended.confidence < 0.95
+
+
+def test_directions_to_shards_are_those_to_rows() -> None:
+    shards, centre = pw.items_in_shards(ITEMS, size=5_000), np.full(4, 0.5)
+    design = pw.optimal_design(PROBES, Reached(shards, centre), tol=1e-3)
+    rows = explicit(centre - ITEMS.astype(np.float64))
+    other = pw.optimal_design(PROBES, rows, tol=1e-3)
+    assert design.converged
+    assert design.lower <= other.value
+    assert other.lower <= design.value
+    reached = Reached(shards, centre)
+    assert reached.bound @ reached.bound >= reached.largest()[1]
+    np.testing.assert_allclose(reached.rows(reached.longer(1.0, 5)), rows.rows(rows.longer(1.0, 5)))
+
+
+def test_dask_arrays_and_lost_workers(tmp_path: Path) -> None:
+    """A cluster of two processes, one of which is killed in the middle: the same measurements and the same answer."""
+    distributed = pytest.importorskip("distributed")
+    import dask
+    import dask.array as da
+
+    whole = _search(pw.items_in_shards(ITEMS))
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 10, "distributed.nanny.pre-spawn-environ": {}}),
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        distributed.Client(cluster),
+    ):
+
+        def kill(progress: Any) -> None:
+            if progress.rounds == 1:
+                next(iter(cluster.workers.values())).process.process.kill()
+
+        found = _search(da.from_array(ITEMS, chunks=(6_007, 2)), progress=kill)
+    assert _asked(found) == _asked(whole)
+
+
+def test_what_cannot_be_done_is_refused(tmp_path: Path) -> None:
+    shards = pw.items_in_shards(ITEMS)
+    problem = pw.Problem(PROBES, shards)
+    assert repr(shards) == "Shards(20,000 items, 4 features, 1 pieces)"
+    assert problem.item_names[7] == "7"
+    assert problem.item_names[1:3] == ("1", "2")
+    with pytest.raises(pw.InvalidProblem, match="the 20,000 items stay where they are"):
+        pw.hardness(problem, THETA)
+    with pytest.raises(pw.InvalidProblem, match="the 20,000 items stay where they are"):
+        pw.pairs(problem.items)
+    with pytest.raises(pw.InvalidProblem, match="the 20,000 items stay where they are"):
+        pw.Campaign.create(tmp_path / "far.campaign", problem)
+    with pytest.raises(pw.InvalidAlgorithm, match="rage needs all items in memory"):
+        _search(shards, algorithm=pw.Rage())
+    for goal in (pw.TopM(2), pw.BestItem(epsilon=0.1)):
+        with pytest.raises(pw.InvalidGoal, match="only the best one can be asked for, without a tolerance"):
+            _search(shards, goal)
+    for given, match in (
+        (
+            {"probes": np.hstack([PROBES, PROBES]), "items": pw.items_in_shards(np.hstack([ITEMS, ITEMS]))},
+            "got the rank 4",
+        ),
+        ({"probes": PROBES, "items": shards, "stock": [5] * 30}, "unlimited stock"),
+        ({"probes": PROBES, "items": shards, "outcome": pw.Bounded(0, 1)}, "need normal outcomes"),
+    ):
+        with pytest.raises(pw.InvalidProblem, match=match):
+            pw.identify(pw.Problem(**given), measure=lambda at: at)  # type: ignore[arg-type]
+    with pytest.raises(pw.InvalidProblem, match="must have the features of the probes, got 4 features of items; 2 of"):
+        pw.Problem(np.eye(2), shards)
+    with pytest.raises(pw.InvalidProblem, match="leave item_names out"):
+        pw.Problem(PROBES, shards, item_names=["a"])
+    with pytest.raises(pw.InvalidProblem, match="row 3 has none in feature number 1"):
+        pw.items_in_shards(np.where(np.arange(40).reshape(10, 4) == 13, np.nan, 1.0), size=2)
+    with pytest.raises(pw.InvalidProblem, match="must be a table of numbers"):
+        pw.items_in_shards(np.array([["a"]]))
+    with pytest.raises(pw.InvalidProblem, match="items '1' and '2' are identical"):
+        _search(pw.items_in_shards(np.vstack([-THETA, THETA, THETA, 0.5 * THETA]), size=2))
+
+
+def test_parquet_files_are_checked(tmp_path: Path) -> None:
+    _write(tmp_path, ITEMS[:100], 40)
+    assert pw.items_from_parquet([tmp_path / "1.parquet"], columns=["x1"], scheduler="here").shape == (40, 1)
+    for given, match in (
+        ({"pattern": tmp_path / "none*.parquet"}, "there is no Parquet file"),
+        ({"pattern": tmp_path, "columns": ["x0", "x9"]}, "has no column 'x9'; it has 'name', 'x0'"),
+        ({"pattern": tmp_path}, "column 'name' of .* must hold numbers, got .*string"),
+    ):
+        with pytest.raises(pw.InvalidProblem, match=match):
+            pw.items_from_parquet(**given, scheduler="here")  # type: ignore[arg-type]
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1 no")
+    with pytest.raises(pw.InvalidProblem, match="cannot be read as Parquet"):
+        pw.items_from_parquet(tmp_path / "bad.parquet", scheduler="here")
+
+
+def test_pieces() -> None:
+    piece = Piece(ITEMS[: BLOCK + 5], 100)
+    parts = list(blocks(piece.rows, -1.0))
+    assert [rows for rows, _ in parts] == [slice(0, BLOCK), slice(BLOCK, BLOCK + 5)]
+    assert all(block.shape == (BLOCK, 4) for _, block in parts)
+    np.testing.assert_array_equal(parts[1][1][:5], -ITEMS[BLOCK : BLOCK + 5].astype(np.float64))
+    assert not parts[1][1][5:].any()
+    np.testing.assert_array_equal(summary(piece).largest, np.abs(ITEMS[: BLOCK + 5]).max(axis=0))
+    front = Front(np.array([1.0, 3.0, 3.0]), np.array([4, 9, 2]), np.eye(3))
+    assert Front.of(front, most=2).numbers.tolist() == [2, 9]

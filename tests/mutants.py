@@ -155,6 +155,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "algorithms/first": ("sequential", "contract"),
     "algorithms/halving": ("budgeted", "contract"),
     "algorithms/lingifa": ("sequential", "contract"),
+    "algorithms/melk": ("budgeted",),
     "algorithms/p1_rage": ("budgeted", "contract"),
     "algorithms/peace": ("budgeted", "contract"),
     "algorithms/peace_budget": ("budgeted", "contract"),

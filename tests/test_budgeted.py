@@ -94,3 +94,32 @@ def test_the_width_of_peace_is_that_of_gaussian_suprema() -> None:
 def test_what_does_not_fit_is_refused(build, words) -> None:
     with pytest.raises(pw.InvalidAlgorithm, match=words):
         build()
+
+
+def test_melk_decides_each_item() -> None:
+    problem, goal = pw.Problem(np.eye(4), sigma=0.5), pw.Above(0.5, 0.1)
+    found = pw.simulate(problem, [1.0, 0.8, 0.3, -1.0], pw.MELK(), goal, runs=20, seed=0)
+    assert found["correct"].all()
+    low = pw.simulate(problem, [1.0, 0.8, 0.3, -1.0], pw.MELK(), pw.Above(0.5, 0.1, minimise=True), runs=5, seed=0)
+    assert low["correct"].all()
+
+
+def test_melk_decides_when_the_limit_is_outside_the_interval_and_within_epsilon_anyhow() -> None:
+    """After a round of which the estimates are 0.6, 0.4 and 0.5 on the limit, with widths that are known."""
+    problem = pw.Problem(np.eye(3))
+    for epsilon, counts, left in ((0.0, 4000, 1), (0.2, 4000, 0), (0.0, 100, 3)):
+        goal, algorithm = pw.Above(0.5, 0.1, epsilon=epsilon), pw.MELK()
+        width = np.sqrt(2 * np.log(3 / 0.05) / counts)
+        told = pw.measurements.Measurements(np.full(3, counts), np.array([0.6, 0.4, 0.5]), np.zeros(3))
+        state = algorithm.tell(problem, goal, algorithm.init(problem, goal), told)
+        assert state.open.size == left
+        assert (width < 0.1) == (counts == 4000)
+        assert algorithm.standing(problem, goal, state).exact == (epsilon == 0)
+        assert (algorithm.answer(problem, goal, state) is not None) == (left == 0)
+
+
+def test_melk_is_for_limits() -> None:
+    with pytest.raises(pw.InvalidAlgorithm, match="cannot answer the question 'best'"):
+        pw.simulate(pw.Problem(np.eye(2)), [1.0, 0.0], pw.MELK(), runs=1)
+    with pytest.raises(pw.InvalidAlgorithm, match="rounding must lie"):
+        pw.MELK(rounding=1.0)

@@ -86,6 +86,7 @@ _WHERE = {
     "GSE": "algorithms",
     "PEPS": "algorithms",
     "LinGIFA": "algorithms",
+    "MELK": "algorithms",
     "ODLinBAI": "algorithms",
     "P1Rage": "algorithms",
     "Peace": "algorithms",
@@ -156,6 +157,7 @@ if TYPE_CHECKING:
     from probewise.algorithms import FWS as FWS
     from probewise.algorithms import GLM_ALGORITHMS as GLM_ALGORITHMS
     from probewise.algorithms import GSE as GSE
+    from probewise.algorithms import MELK as MELK
     from probewise.algorithms import PEPS as PEPS
     from probewise.algorithms import SET_ALGORITHMS as SET_ALGORITHMS
     from probewise.algorithms import Algorithm as Algorithm

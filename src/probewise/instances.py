@@ -1,7 +1,8 @@
 """Instances of Fiez, Jain, Jamieson and Ratliff (2019): each function returns a problem and its true θ.
 
 The first four are the experiments of section 5. Functions ending in ``_script`` are what the authors' public
-scripts draw where these differ from the text (erratum E28). The last two illustrate sections 2 and 3.
+scripts draw where these differ from the text (erratum E28). Two illustrate sections 2 and 3; ``reda`` and ``mislid``
+are of later papers.
 """
 
 from __future__ import annotations
@@ -109,6 +110,17 @@ def worked_example(d: int, alpha: float = 0.1) -> Instance:
     return _linear_bandit(np.vstack([np.eye(d), tilted]), names), np.eye(d)[0]
 
 
+def reda() -> Instance:
+    """Ten probes of five features that are the items, θ = e_1, σ = ½: for the 3 or the 8 best (Réda et al. 2021)."""
+    return Problem(np.array(_REDA), sigma=0.5, probe_names=[f"x{i + 1}" for i in range(10)]), np.eye(5)[0]
+
+
+def mislid() -> Instance:
+    """Ten probes of five features that are the items, σ = 1: for the 3 best (Réda, Tirinzoni, Degenne 2021)."""
+    theta = np.array([-0.470218, 1.0, 0.557854, 0.522406, -0.456142])
+    return _linear_bandit(np.array(_MISLID), [f"x{i + 1}" for i in range(10)]), theta
+
+
 def closest_pair(points: Array) -> tuple[int, int]:
     """Row numbers i < j of the two closest unit rows of ``points`` (n, d), exactly, in O(n) memory."""
     if points.shape[1] > 6:  # where a k-d tree prunes little
@@ -180,3 +192,29 @@ def _check_angle(angle: float) -> None:
 def _at_least(value: int, least: int, name: str) -> None:
     if value < least:
         raise InvalidProblem(f"{name} must be at least {least}, got {value!r}.")
+
+
+_REDA = [
+    [0.187642, 0.219318, 0.083698, -0.152804, 0.000704],
+    [-0.027322, -0.139468, -0.279171, 0.106989, 0.402491],
+    [-0.114764, 0.228702, -0.551065, -0.349415, 0.124532],
+    [0.059557, 0.081039, 0.00151, 0.027315, 0.069034],
+    [-0.153245, -0.043155, 0.010518, -0.234787, 0.063918],
+    [-0.128085, 0.073962, 0.127117, 0.035265, 0.13537],
+    [-0.203391, -0.294834, 0.209571, -0.075949, 0.059558],
+    [-0.182188, 0.460066, -0.189376, 0.281645, -0.097075],
+    [-0.015901, -0.497931, -0.262754, 0.187295, -0.130772],
+    [0.334716, -0.096911, -0.423297, 0.298653, 0.491457],
+]
+_MISLID = [
+    [0.348961, -0.368166, -0.501141, -1.0, -0.962964],
+    [-0.263913, 1.0, 0.106035, 0.788283, 0.38602],
+    [-1.0, 0.478149, -0.979701, 0.712875, 0.183334],
+    [-1.0, -0.622359, 0.462287, -0.096026, -0.415658],
+    [0.73749, -0.632513, 0.246237, 1.0, -0.008494],
+    [-0.117882, 0.185016, 0.392712, -1.0, -0.246731],
+    [0.069509, -0.247797, -1.0, 0.208175, -0.003588],
+    [-1.0, 0.543, -0.995243, -0.646023, -0.883958],
+    [-0.485029, 0.155457, -0.208591, -1.0, 0.504089],
+    [-1.0, -0.516686, -0.55018, -0.460386, 0.382617],
+]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from probewise.algorithms.explore_verify import ExploreVerify
     from probewise.algorithms.glm import GLGapE, RageGLM, SageGLM
     from probewise.algorithms.lingape import LinGapE
+    from probewise.algorithms.melk import MELK
     from probewise.algorithms.peace import Peace
     from probewise.algorithms.rage import Rage
     from probewise.algorithms.sequential import FWS, PEPS, LazyTrackAndStop, LinGame, LinGIFA, MLinGapE, TopTwo
@@ -35,6 +36,7 @@ ALGORITHMS: Registry[Algorithm[Any]] = Registry(
         "lingape": "probewise.algorithms.lingape.LinGapE",
         "lingifa": "probewise.algorithms.sequential.LinGIFA",
         "m-lingape": "probewise.algorithms.sequential.MLinGapE",
+        "melk": "probewise.algorithms.melk.MELK",
         "od-linbai": "probewise.algorithms.budgeted.ODLinBAI",
         "p1-rage": "probewise.algorithms.budgeted.P1Rage",
         "peace": "probewise.algorithms.peace.Peace",
@@ -94,6 +96,7 @@ __all__ = [
     "FWS",
     "GLM_ALGORITHMS",
     "GSE",
+    "MELK",
     "PEPS",
     "SET_ALGORITHMS",
     "Algorithm",

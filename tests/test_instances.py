@@ -198,3 +198,13 @@ def test_theta_is_not_a_view_of_the_problem():
 def test_errors_say_what_was_wrong(call, message):
     with pytest.raises(InvalidProblem, match=message):
         call()
+
+
+def test_instances_of_later_papers():
+    problem, theta = instances.reda()
+    assert problem.probes.shape == (10, 5)
+    assert np.argsort(-(problem.items @ theta))[:3].tolist() == [9, 0, 3]
+    assert set(problem.sigma) == {0.5}
+    problem, theta = instances.mislid()
+    assert problem.probes.shape == (10, 5)
+    assert np.argsort(-(problem.items @ theta))[:3].tolist() == [1, 2, 7]

@@ -181,6 +181,26 @@ def test_goals_keep_the_contract_and_their_promise() -> None:
     assert share.turned().promise == share.at(0.2).promise == share.strict().promise == "share"
 
 
+@dataclasses.dataclass(frozen=True)
+class Lenient(pw.Above):
+    def right_side(self, problem: pw.Problem, values: np.ndarray, item: int) -> bool:
+        return True
+
+
+@dataclasses.dataclass(frozen=True)
+class Sharing(pw.TopM):
+    promise: str = "share"  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(
+    ("broken", "match"),
+    [(Lenient(0.1), "is wrong, but wrong_share says 0"), (Sharing(2), "only a goal that judges items one by one can")],
+)
+def test_a_goal_that_judges_items_wrongly_is_noticed(broken: pw.Goal, match: str) -> None:
+    with pytest.raises(AssertionError, match=match):
+        check_goal(broken)
+
+
 def test_commands_take_the_promise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "p.csv").write_text("id,a,b,c\nA,1,0,0\nB,0,1,0\nC,0,0,1\n")

@@ -34,6 +34,7 @@ def check_goal(goal: Goal) -> None:
         draws = [theta, *_drawn(problem)]
         for truth in draws:
             _knows_what_is_right(goal, problem, truth, draws)
+            _judges_items_one_by_one(goal, problem, truth, draws)
         _can_be_turned(goal, problem, draws)
         _counts_its_rivals(goal, problem, theta, draws)
         _knows_what_matters(goal, problem, draws)
@@ -89,6 +90,24 @@ def _knows_what_is_right(goal: Goal, problem: Problem, theta: Array, draws: list
         expect(
             holds == right,
             f"at the values {values} the claims of {answer} are {'true' if holds else 'false'}, but right says {right}",
+        )
+
+
+def _judges_items_one_by_one(goal: Goal, problem: Problem, theta: Array, draws: list[Array]) -> None:
+    """A goal that says so makes one claim about each item, and counts as wrong those listed whose claim is false."""
+    if not goal.separate:
+        expect(goal.promise == "all", "only a goal that judges items one by one can promise a share")
+        return
+    values = problem.items @ theta
+    for answer in {goal.answer(problem, problem.items @ other) for other in draws}:
+        claims = goal.claims(problem, answer)
+        expect(np.unique(claims.against).size == claims.against.size, "there must be one claim about each item")
+        margins = claims.margins(theta)[np.isin(claims.against, answer)] + goal.epsilon
+        if (np.abs(margins) < CLOSE).any():
+            continue
+        share, said = float((margins < 0).mean()) if margins.size else 0.0, goal.wrong_share(problem, values, answer)
+        expect(
+            abs(share - said) < CLOSE, f"of {answer} a share of {share:.3g} is wrong, but wrong_share says {said:.3g}"
         )
 
 

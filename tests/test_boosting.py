@@ -12,6 +12,7 @@ from scipy.stats import norm
 
 import probewise as pw
 from probewise.algorithms.sage.boosting import boosts, table
+from probewise.algorithms.sage.knowledge import Knowledge
 from probewise.confidence import log_wealth, mixture_width
 from probewise.measurements import Measurements
 from probewise.pooling import Sums
@@ -127,11 +128,33 @@ def test_boosts_of_rounds_that_overlap_know_nothing_of_each_other() -> None:
         Measurements(np.full(5, n), np.array([0.5, 0, 0, 0, 0]) + rng.standard_normal(5) / n, np.ones(5))
         for n in (3, 5)
     ]
-    alone = [sage.tell(FIVE, goal, state, one).peaks.plain - state.peaks.plain for one in rounds]
-    both = sage.tell_overlapping(FIVE, goal, state, rounds)
-    swapped = sage.tell_overlapping(FIVE, goal, state, rounds[::-1])
-    np.testing.assert_allclose(both.peaks.plain, swapped.peaks.plain, atol=1e-9)
-    assert len(alone) == 2
+    both, swapped, *alone = (
+        _wealth(sage.tell_overlapping(FIVE, goal, state, told))
+        for told in (rounds, rounds[::-1], rounds[:1], rounds[1:])
+    )
+    before = _wealth(state)
+    left = set.intersection(*(set(told) for told in (both, *alone)))  # of who is ruled out, no more is known
+    assert len(left) >= 3
+    for item in left:
+        assert both[item] == pytest.approx(swapped[item])
+        assert both[item] - before[item] == pytest.approx(sum(one[item] - before[item] for one in alone))
+
+
+def _wealth(state: Knowledge) -> dict[int, float]:
+    return dict(zip(state.alive.tolist(), state.wealth.tolist(), strict=True))
+
+
+def test_rounds_that_overlap_are_not_boosted_where_epsilon_eases_accounts() -> None:
+    goal, rng = pw.BestItem(0.05, 0.3), np.random.default_rng(0)
+    state = walk(pw.Sage(), FIVE, goal, 3)[1]
+    rounds = [
+        Measurements(np.full(5, n), np.array([0.5, 0, 0, 0, 0]) + rng.standard_normal(5) / n, np.ones(5))
+        for n in (3, 5, 4)
+    ]
+    both, plain = (pw.Sage().tell_overlapping(FIVE, goal, replace(state, boost=b), rounds) for b in (True, False))
+    assert both.boost
+    np.testing.assert_array_equal(both.alive, plain.alive)
+    np.testing.assert_array_equal(both.wealth, plain.wealth)
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -63,9 +63,11 @@ class Knowledge:
     def plus(self, problem: Problem, goal: Goal, rounds: Sequence[Measurements]) -> Knowledge:
         """With one more round, or several that overlapped: what bets on them have made, and what that rules out.
 
-        Bets on each know nothing of the others, and nothing is ruled out before all of them are there.
+        Bets on each know nothing of the others, and nothing is ruled out before all of them are there. Several at once
+        are not boosted where epsilon eases accounts: docs/boosting.md.
         """
-        now, problem = self, problem.knowing(self.law)
+        boost = self.boost and (len(rounds) == 1 or goal.epsilon == 0)
+        now, problem = replace(self, boost=boost), problem.knowing(self.law)
         for measurements in rounds:
             fit = fitted(problem, measurements)
             fresh = self._fresh(problem, fit)
@@ -79,7 +81,8 @@ class Knowledge:
         now = now._of(np.argsort(-(problem.items[now.alive] @ theta), kind="stable"))
         now = replace(now, peaks=now.peaks.raised(now.alive, now.wealth, now.eased))._concluded(problem, goal)
         last = np.any([measurements.count > 0 for measurements in rounds], axis=0)
-        return replace(now, law=law, last=last, collected={z: now.sums(problem, z) for z in now._leaders})
+        collected = {z: now.sums(problem, z) for z in now._leaders}
+        return replace(now, law=law, last=last, collected=collected, boost=self.boost)
 
     def confidence(self, problem: Problem, goal: Goal) -> float:
         """What the item in front has attained, 0 before the first round: docs/confidence-attained.md."""

@@ -72,6 +72,18 @@ def test_designs_keep_their_values():
         assert value(few, c) == pytest.approx(value(w, c), rel=1e-9)
 
 
+def test_pivots_that_fail_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    X, w = rng.standard_normal((60, 3)), rng.dirichlet(np.ones(60))
+    quick = reduce_support(X, w)
+    for wrong in (np.zeros, lambda n: -np.ones(n)):  # neither keeps the information without negative weights
+        monkeypatch.setattr(support, "_pivoted", lambda parts, wrong=wrong: wrong(parts.shape[1]))
+        slow = reduce_support(X, w)
+        for reduced in (quick, slow):
+            assert np.count_nonzero(reduced) <= 7
+            np.testing.assert_allclose(information(X, reduced), information(X, w), atol=1e-12)
+
+
 def test_a_small_support_stays():
     w = np.array([0.2, 0.0, 0.8])
     np.testing.assert_allclose(reduce_support([[1.0, 0], [1, 1], [0, 1]], w), w)

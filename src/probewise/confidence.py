@@ -309,9 +309,10 @@ def log_evidence(total: Array, precision: Array, scale: Array) -> Array:
 
     spread = precision + scale
     z = total / np.sqrt(spread)
-    ahead, behind = np.maximum(z, 0.0), np.maximum(-z, 0.0)
-    # log 2Φ(z)exp(z²/2): both factors are huge or tiny for z ≪ 0, where erfcx is their product
-    log = np.where(z < 0, np.log(erfcx(behind / math.sqrt(2.0))), math.log(2.0) + 0.5 * ahead**2 + log_ndtr(ahead))
+    ahead = np.maximum(z, 0.0)
+    log = math.log(2.0) + 0.5 * ahead**2 + log_ndtr(ahead)
+    if (z < 0).any():  # log 2Φ(z)exp(z²/2): both factors are huge or tiny for z ≪ 0, where erfcx is their product
+        log = np.where(z < 0, np.log(erfcx(np.maximum(-z, 0.0) / math.sqrt(2.0))), log)
     return np.asarray(log - 0.5 * np.log(spread / scale))
 
 

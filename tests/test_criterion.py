@@ -256,3 +256,24 @@ def test_the_longest_are_the_first_of_equal_ones() -> None:
     squares = np.array([1.0, 3.0, 2.0, 3.0, 2.0, 2.0])
     assert sorted(criterion._longest(squares, 3)) == [1, 2, 3]
     assert sorted(criterion._longest(squares, 9)) == [0, 1, 2, 3, 4, 5]
+
+
+@given(seed=st.integers(0, 10**6), m=st.integers(2, 30), d=st.integers(1, 4))
+@settings(max_examples=40)
+def test_spokes_are_within_a_factor_of_pairs(seed, m, d):
+    """In any norm the longest way to the mean is no longer than the longest pair, and at least half as long."""
+    rng = np.random.default_rng(seed)
+    items = rng.standard_normal((m, d)) * 10.0 ** rng.uniform(-3, 3, d)
+    transform = rng.standard_normal((d, d))
+    long, short = (each(items).mapped(transform).largest()[1] for each in (criterion.pairs, criterion.spokes))
+    assert short <= long * (1 + 1e-9)
+    assert long <= 4 * short * (1 + 1e-9)
+
+
+def test_the_longest_of_many_rows_are_those_of_all(monkeypatch):
+    rows = np.random.default_rng(0).integers(-3, 4, (5000, 3)).astype(float)  # many of the same length
+    many = criterion.explicit(rows).longer(0.0, 20)
+    monkeypatch.setattr(criterion, "_POOL", 10**6)
+    np.testing.assert_array_equal(many[:1], criterion.explicit(rows).longer(0.0, 20)[:1])
+    squares = criterion.square_norms(rows)
+    assert squares[many].min() >= np.sort(squares)[-400]

@@ -398,3 +398,11 @@ def test_features_whose_squares_are_no_numbers(probes: object, items: object, si
 def test_a_stock_that_is_no_number() -> None:
     with pytest.raises(InvalidProblem, match=r"stock must be whole numbers or None, one per probe, got \[1000"):
         Problem(np.eye(2), stock=[10**400, 1])
+
+
+def test_the_first_two_equal_items_among_many_are_named():
+    items = np.stack(np.meshgrid(*[np.arange(9.0)] * 4), axis=-1).reshape(-1, 4)  # numbers of few bits
+    BestItem().check(Problem(items))
+    items[5000], items[600] = items[3], -0.0 * items[3] + items[3]
+    with pytest.raises(InvalidProblem, match="items '3', '600' are identical"):
+        BestItem().check(Problem(items))

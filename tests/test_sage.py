@@ -7,10 +7,11 @@ import pytest
 from scipy.integrate import quad
 
 import probewise as pw
-from probewise import pooling
+from probewise import confidence, pooling
+from probewise.algorithms.sage import knowledge, prior
 from probewise.algorithms.sage.sage import coarse
 from probewise.confidence import log_evidence, log_wealth
-from probewise.design import remembering, working_set
+from probewise.design import largest_variance, remembering, working_set
 from probewise.run import loop
 from probewise.simulation import LinearEnvironment
 
@@ -255,6 +256,7 @@ def test_evidence_far_behind_is_exact():
         ({"growth": 1.0}, "growth must be above 1, got 1.0"),
         ({"max_batch": 0}, "max_batch must be a whole number"),
         ({"opening": 1.0}, "opening must be at least 0 and below 1, got 1.0"),
+        ({"all_pairs": -1}, "all_pairs must be a whole number of items, or None, got -1"),
         ({"rounds": 1}, "rounds must be a whole number of at least 2, or None, got 1"),
     ],
 )
@@ -315,3 +317,23 @@ def test_what_is_forgiven_as_rounding_is_measured_by_both_items_whatever_their_s
     rows, sizes = sage.init(problem, goal)._against(problem, 0)
     np.testing.assert_array_equal(rows, [[0.0, 0.0], [4.0, -6.0]])
     np.testing.assert_array_equal(sizes, [[2.0, 4.0], [4.0, 6.0]])
+
+
+def test_many_items_are_looked_at_in_parts_and_the_first_design_is_for_their_mean(monkeypatch):
+    rng = np.random.default_rng(4)
+    problem, theta = pw.Problem(rng.standard_normal((12, 3)), rng.standard_normal((90, 3))), rng.standard_normal(3)
+    whole = run(problem, theta, pw.Sage())
+    for module in (knowledge, prior):
+        monkeypatch.setattr(module, "_BLOCK", 7)
+    monkeypatch.setattr(confidence, "_MANY", 11)
+    parts = run(problem, theta, pw.Sage())
+    assert (parts.items, parts.measurements, parts.rounds) == (whole.items, whole.measurements, whole.rounds)
+    crowded = pw.Sage(all_pairs=50)
+    state = crowded.init(problem, pw.BestItem())
+    best = pw.optimal_design(problem.probes, pw.pairs(problem.items))
+    assert not np.array_equal(state.prior.weights, pw.Sage().init(problem, pw.BestItem()).prior.weights)
+    assert largest_variance(problem.probes, state.prior.weights, pw.pairs(problem.items)) <= 4 * 1.05 * best.value
+    assert run(problem, theta, crowded).items == whole.items
+    memo = crowded.memo(problem, pw.BestItem())
+    crowded.check_memo(problem, pw.BestItem(), memo)
+    assert crowded.forecast_for_gap(problem, pw.BestItem(), 0.5).measurements > 0

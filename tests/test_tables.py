@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from probewise import parquet
 from probewise.errors import InvalidProblem, MissingExtra
 from probewise.reading import read_table
-from probewise.tables import Table, labelled, named
+from probewise.tables import RowNumbers, Table, labelled, named
 
 PLAIN = "id,x,y\na,1,2\nb,3,4e-1\n"
 
@@ -279,3 +279,22 @@ def test_what_fails_beside_the_reader_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(parquet, "_CHILD", "raise SystemError('no room')")
     with pytest.raises(InvalidProblem, match=r"cannot be read as a Parquet file: SystemError: no room\.$"):
         read_table(write(tmp_path, "", name="items.parquet"))
+
+
+def test_row_numbers_are_the_names_that_a_tuple_of_them_would_be():
+    names, plain = RowNumbers(12), tuple(map(str, range(12)))
+    assert names == plain == names
+    assert names != plain[:-1] and names != list(plain) and names == RowNumbers(12) != RowNumbers(11)  # noqa: PT018
+    assert hash(names) == hash(plain)
+    assert [*names] == [*plain]
+    assert names[-1] == plain[-1]
+    assert names[np.int64(3)] == "3"
+    assert names[2:5] == plain[2:5]
+    for name in ("0", "11", "12", "-1", "01", "x", "٣", "1" * 30, 3):
+        assert (name in names) == (name in plain)
+    assert names.index("7") == 7
+    for missing in (("12",), ("7", 8), ("7", 0, 7)):
+        with pytest.raises(ValueError, match="no row is called"):
+            names.index(*missing)
+    with pytest.raises(IndexError):
+        names[12]

@@ -58,12 +58,24 @@ def image(rows: Array | Difference, matrix: Array, *, precise: bool) -> Image:
     whole = rows if isinstance(rows, Difference) else Difference(rows, np.zeros((1, 1)))
     d, norms = matrix.shape[0], np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
     if not precise:
-        return Image(whole.high @ matrix, 1.01 * (d + 3) * UNIT * (np.abs(whole.high) @ norms))
+        return Image(whole.high @ matrix, 1.01 * (d + 3) * UNIT * _sizes(whole.high, norms))
     scale = np.exp2(np.ceil(np.log2(np.maximum(np.abs(whole.high).max(axis=0), 1e-290))))
     matrix, high, low = matrix * scale[:, None], whole.high / scale, whole.low / scale
     out = _doubled_product(high, np.broadcast_to(low, high.shape), matrix)
     sizes = np.abs(high) @ (norms * scale) + _TINY * np.sqrt(matrix.size) * (1.0 + np.abs(matrix).max())
     return Image(out, 1.01 * UNIT * (np.sqrt(np.einsum("ij,ij->i", out, out)) + 8 * (d + 2) ** 2 * UNIT * sizes))
+
+
+def _sizes(rows: Array, norms: Array) -> Array:
+    """(k,): |rows| @ norms, by blocks."""
+    out = np.empty(rows.shape[0])
+    for low in range(0, out.size, step := max(1, _BLOCK // max(1, rows.shape[1]))):
+        out[low : low + step] = np.abs(rows[low : low + step]) @ norms
+    return out
+
+
+_BLOCK = 1_000_000
+"""Numbers that are formed at a time."""
 
 
 def _doubled_product(high: Array, low: Array, matrix: Array) -> Array:

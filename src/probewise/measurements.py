@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -146,7 +147,7 @@ def per_probe(
     n_probes: int,
     what: str,
     *,
-    names: tuple[str, ...] | None = None,
+    names: Sequence[str] | None = None,
     error: type[ProbewiseError] = InvalidMeasurements,
 ) -> Array:
     """(n,): one positive number per probe, from a number for all or an array; what else is given is an ``error``."""

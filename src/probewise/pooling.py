@@ -34,6 +34,19 @@ class Sums(NamedTuple):
         """Of no round."""
         return cls(np.zeros(count), np.zeros(count))
 
+    @classmethod
+    def joined(cls, parts: Sequence[Sums]) -> Sums:
+        """Of the same rounds: the directions of each part, one part after the other."""
+        bets = [part.bets for part in parts if part.bets is not None]
+        slack = [part.slack for part in parts if part.slack is not None]
+        precision, total = map(np.concatenate, zip(*(part[:2] for part in parts), strict=True))
+        return cls(
+            precision,
+            total,
+            Bets(*map(np.concatenate, zip(*bets, strict=True))) if bets else None,
+            np.concatenate(slack) if slack else None,
+        )
+
     def __add__(self, other: object) -> Sums:
         """Both sets of rounds together."""
         if not isinstance(other, Sums):
@@ -56,13 +69,6 @@ class Sums(NamedTuple):
         """The same, for some of the directions."""
         bets = None if self.bets is None else Bets(*(part[rows] for part in self.bets))
         return Sums(self.precision[rows], self.total[rows], bets, None if self.slack is None else self.slack[rows])
-
-    def then(self, other: Sums) -> Sums:
-        """Of the same rounds: these directions, and after them the others."""
-        bets = self.bets and other.bets and Bets(*map(np.concatenate, zip(self.bets, other.bets, strict=True)))
-        total = np.concatenate([self.total, other.total])
-        slack = None if self.slack is None or other.slack is None else np.concatenate([self.slack, other.slack])
-        return Sums(np.concatenate([self.precision, other.precision]), total, bets, slack)
 
     def lifted(self, by: Array | float) -> Sums:
         """The same for y'θ + ``by``, one number or (k,)."""

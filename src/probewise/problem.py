@@ -21,7 +21,7 @@ from probewise.outcomes import Gaussian, Law
 from probewise.reading import table_of
 from probewise.shards import Shards, shards_of
 from probewise.shards.items import joined, labels
-from probewise.tables import Labelled, Table, TableLike, duplicated, labelled, named, numeric
+from probewise.tables import Labelled, Names, RowNumbers, Table, TableLike, duplicated, labelled, named, numeric
 
 _LARGEST = 1e150
 """Largest feature, whose square is still a number."""
@@ -47,10 +47,10 @@ class Problem:
     """(n,): how often each probe can be measured in all, a whole number or infinity; 0 if it is unavailable."""
     misfit: Array
     """(n,): by how much the mean outcome of each probe may be off x'θ, at least 0: docs/misfit.md."""
-    probe_names: tuple[str, ...]
-    """n different names."""
-    item_names: tuple[str, ...]
-    """m different names."""
+    probe_names: Names
+    """n different names: a tuple, or row numbers that are made when they are asked for."""
+    item_names: Names
+    """m different names, likewise."""
     feature_names: tuple[str, ...]
     """d different names."""
     model: Model | None
@@ -89,7 +89,7 @@ class Problem:
         probe_names = _names(probe_names, first.rows, n, "probe")
         fallback = probe_names if items is None else second.rows
         item_names = _names(item_names, fallback, m, "item") if far is None else labels(far, item_names)
-        feature_names = _names(feature_names, features or [f"x{j}" for j in range(d)], d, "feature")
+        feature_names = tuple(_names(feature_names, features or [f"x{j}" for j in range(d)], d, "feature"))
         _check_finite(X, "probe", probe_names, feature_names)
         if far is None:
             _check_finite(Z, "item", item_names, feature_names)
@@ -307,12 +307,14 @@ def _matched(probes: Labelled, items: Labelled) -> tuple[Array, Array, tuple[str
     return probes.values, items.values, features
 
 
-def _names(given: Iterable[object] | None, found: Iterable[object] | None, count: int, kind: str) -> tuple[str, ...]:
+def _names(given: Iterable[object] | None, found: Iterable[object] | None, count: int, kind: str) -> Names:
     """The names given, else those found in the table, else the row numbers."""
     if isinstance(given, str):
         raise InvalidProblem(f"{kind}_names must be a list of names, got the text '{given}'.")
     if given is None and not found:
-        return tuple(map(str, range(count)))
+        return RowNumbers(count)
+    if isinstance(names := found if given is None else given, RowNumbers) and len(names) == count:
+        return names
     names = tuple(str(name) for name in (given if given is not None else found or ()))
     if len(names) != count:
         raise InvalidProblem(f"{kind}_names must have one name per {kind}, expected {count}, got {len(names)}.")
@@ -331,9 +333,11 @@ def _blocks(given: Sequence[int], count: int) -> tuple[int, ...]:
     return sizes
 
 
-def _check_finite(matrix: Array, kind: str, rows: tuple[str, ...], features: tuple[str, ...]) -> None:
-    finite = np.isfinite(matrix)
-    if not finite.all():
+def _check_finite(matrix: Array, kind: str, rows: Names, features: tuple[str, ...]) -> None:
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(matrix.sum()):  # as it mostly is: a pass without a table of flags
+            return
+    if not (finite := np.isfinite(matrix)).all():
         row, column = np.argwhere(~finite)[0]
         raise InvalidProblem(
             f"{kind}s must be finite, got {matrix[row, column]} for {kind} '{rows[row]}' in feature "
@@ -347,7 +351,8 @@ def _check_size(problem: Problem) -> None:
         tables = [(problem.probes, "probe"), (problem.scaled_probes, "probe")]
         tables += [] if problem.shards is not None else [(problem.items, "item")]
     for matrix, kind in tables:
-        if (size := np.abs(matrix)).max() > _LARGEST:
+        if max(-float(matrix.min()), float(matrix.max())) > _LARGEST:
+            size = np.abs(matrix)
             row, column = np.unravel_index(int(size.argmax()), size.shape)
             name = (problem.probe_names if kind == "probe" else problem.item_names)[row]
             raise InvalidProblem(
@@ -356,13 +361,13 @@ def _check_size(problem: Problem) -> None:
             )
 
 
-def _cost(given: ArrayLike | None, names: tuple[str, ...]) -> Array:
+def _cost(given: ArrayLike | None, names: Names) -> Array:
     """(n,): positive numbers, 1 if none is given."""
     values = 1.0 if given is None else numeric(given, "cost")
     return np.array(per_probe(values, len(names), "cost", names=names, error=InvalidProblem))
 
 
-def _misfit(given: ArrayLike | None, names: tuple[str, ...]) -> Array:
+def _misfit(given: ArrayLike | None, names: Names) -> Array:
     """(n,): numbers of at least 0, from one for all or one per probe."""
     if given is None:
         return np.zeros(len(names))
@@ -377,7 +382,7 @@ def _misfit(given: ArrayLike | None, names: tuple[str, ...]) -> Array:
     return values
 
 
-def _stock(given: Sequence[int | None] | ArrayLike | None, names: tuple[str, ...]) -> Array:
+def _stock(given: Sequence[int | None] | ArrayLike | None, names: Names) -> Array:
     """(n,): whole numbers of at least 0; what is None or not a number is without limit."""
     if given is None:
         return np.full(len(names), np.inf)

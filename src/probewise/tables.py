@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, SupportsIndex, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -199,6 +199,55 @@ class Table:
         return found[0] if found else None
 
 
+class RowNumbers(Sequence[str]):
+    """The names of rows that have none: "0", "1", …, made when they are asked for."""
+
+    def __init__(self, count: int) -> None:
+        self._rows = range(count)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, at: SupportsIndex) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, at: SupportsIndex | slice) -> str | tuple[str, ...]:
+        return tuple(map(str, self._rows[at])) if isinstance(at, slice) else str(self._rows[at])
+
+    def __iter__(self) -> Iterator[str]:
+        return map(str, self._rows)
+
+    def __contains__(self, name: object) -> bool:
+        return self._row(name) is not None
+
+    def index(self, name: str, start: int = 0, stop: int | None = None) -> int:
+        """The number of the row with this name."""
+        row = self._row(name)
+        if row is None or row not in range(len(self))[start:stop]:
+            raise ValueError(f"no row is called {name!r}.")
+        return row
+
+    def _row(self, name: object) -> int | None:
+        number = int(name) if isinstance(name, str) and name.isdecimal() and len(name) < 20 else -1
+        return number if number in self._rows and str(number) == name else None
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, RowNumbers):
+            return len(self) == len(other)
+        return isinstance(other, tuple) and len(self) == len(other) and tuple(self) == other
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return f"RowNumbers({len(self)})"
+
+
+Names: TypeAlias = tuple[str, ...] | RowNumbers
+"""Names of rows: as they were given, or their numbers."""
+
+
 def as_text(cell: Any) -> str:
     """A cell of a data frame as a file would have it."""
     if cell is None or cell != cell:
@@ -231,7 +280,7 @@ def numeric(values: ArrayLike, name: str) -> Array:
         array = np.ma.asanyarray(values) if isinstance(values, np.ma.MaskedArray) else np.asarray(values)
         if array.dtype.kind not in "biufO":
             raise TypeError(f"values of type {array.dtype}")
-        return np.array(np.ma.filled(array.astype(np.float64), np.nan))
+        return np.asarray(np.ma.filled(array.astype(np.float64), np.nan))  # the first of which is a copy
     except (TypeError, ValueError, OverflowError) as error:
         kind = type(values).__name__
         raise InvalidProblem(f"{name} must hold numbers only, got a {kind} that does not ({error}).") from None

@@ -49,14 +49,15 @@ def plan(
     "frank-wolfe" is the authors' code: up to 4999 steps, stopped by a clock, with the value before the last step,
     which is close to that of the weights but no bound on it. ``start`` (n,) marks the probes of a similar design.
     """
+    certified = _remembered if directions.size <= _COMPARED else _certified  # whose parts are remembered anyway
     if among is not None and not among.all():
         begin = None if start is None else start[among]
-        part = _certified(problem.scaled_probes[among], directions, problem.cost[among], tol, begin)
+        part = certified(problem.scaled_probes[among], directions, problem.cost[among], tol, begin)
         weights = np.zeros(problem.n_probes)
         weights[among] = part.weights
         return Weighted(weights, part.rho)
     if solver == "certified":
-        return _certified(problem.scaled_probes, directions, problem.cost, tol, start)
+        return certified(problem.scaled_probes, directions, problem.cost, tol, start)
     # shares of the cost: probes x_i/√c_i at unit cost, as in optimal_design
     space = coordinates(problem.scaled_probes / problem.cost[:, None] ** 0.5)
     trace = _frank_wolfe(space.probes, directions.mapped(space.transform), iterations=_AUTHORS_ITERATIONS)
@@ -65,7 +66,6 @@ def plan(
     return Weighted(weights, trace.last_value / float(problem.cost @ weights))
 
 
-@remembered
 def _certified(
     probes: Array, directions: Directions, cost: Array, tol: float, start: NDArray[np.bool_] | None
 ) -> Weighted:
@@ -73,6 +73,9 @@ def _certified(
     weights = reduce_support(probes, _without_specks(probes, directions, design.weights, tol), cost=cost)
     # value = (cost·w) max_y y'A(w)⁻¹y is the same for both, whatever their scale
     return Weighted(weights, design.value / float(cost @ weights))
+
+
+_remembered = remembered(_certified)
 
 
 def _without_specks(probes: Array, directions: Directions, weights: Array, tol: float) -> Array:

@@ -9,6 +9,7 @@ from probewise.design.criterion import (
     largest_variance,
     pairs,
     points,
+    spokes,
     star,
 )
 from probewise.design.memory import digest, remembering
@@ -36,5 +37,6 @@ __all__ = [
     "recertified",
     "reduce_support",
     "remembering",
+    "spokes",
     "star",
 ]

@@ -167,7 +167,11 @@ class Vectors(Directions):
 
     def longer(self, limit: float, count: int) -> Labels:
         """The longest rows of different directions above the limit."""
-        labels = np.flatnonzero(square_norms(self.vectors) > limit)
+        squares = square_norms(self.vectors)
+        labels = np.flatnonzero(squares > limit)
+        if labels.size > (pool := max(_POOL, 10 * count)):  # with all that are as long as the last
+            least = np.partition(squares[labels], labels.size - pool)[labels.size - pool]
+            labels = labels[squares[labels] >= least]
         return labels[spread(self.vectors[labels], count)]
 
     def seek(self, limit: float, count: int, hints: Labels) -> tuple[Labels, bool]:
@@ -353,7 +357,8 @@ def star(items: ArrayLike, reference: int, gaps: ArrayLike | None = None) -> Vec
     if not -m <= reference < m:
         raise InvalidDesign(f"reference must be the number of one of the {m} items, got {reference}.")
     others = np.delete(np.arange(m), reference)
-    ends = np.broadcast_to(matrix[reference], (m - 1, matrix.shape[1])), matrix[others]
+    rest = matrix[1:] if reference == 0 else matrix[others]
+    ends = np.broadcast_to(matrix[reference], rest.shape), rest
     vectors, gap = ends[0] - ends[1], None
     if gaps is not None:
         gap = np.asarray(gaps, dtype=np.float64)
@@ -363,8 +368,19 @@ def star(items: ArrayLike, reference: int, gaps: ArrayLike | None = None) -> Vec
         if not (np.isfinite(gap).all() and (gap > 0).all()):
             bad = int(others[np.flatnonzero(~(np.isfinite(gap) & (gap > 0)))[0]])
             raise InvalidDesign(f"gaps must be positive and finite, got {gap[others == bad][0]} for item {bad}.")
-        vectors = vectors / gap[:, None]
+        vectors /= gap[:, None]
     return Vectors(vectors, others.astype(np.int64), ends, gap)
+
+
+def spokes(items: ArrayLike) -> Vectors:
+    """Directions z - z̄ from the mean of the rows of ``items``; as many as there are items.
+
+    For every A, max |z - z̄|² <= max |z - z'|² <= 4 max |z - z̄|² in the norm of A⁻¹, since z̄ is a mean of items: the
+    best design for these is at most 4 times as bad for all pairs as the best for them.
+    """
+    matrix = as_matrix(items, "items")
+    ends = matrix, np.broadcast_to(matrix.mean(axis=0), matrix.shape)
+    return Vectors(ends[0] - ends[1], np.arange(matrix.shape[0], dtype=np.int64), ends)
 
 
 def points(items: ArrayLike) -> Vectors:

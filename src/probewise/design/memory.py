@@ -92,7 +92,10 @@ def size(value: Any) -> int:
 def _feed(state: hashlib.blake2b, value: Any) -> None:
     if isinstance(value, np.ndarray):
         state.update(f"{value.dtype.str}{value.shape}".encode())
-        state.update(np.ascontiguousarray(value).tobytes())
+        if value.ndim == 2 and value.strides[0] == 0 and value.size:  # one row again and again
+            state.update(b"=")
+            value = value[:1]
+        state.update(np.ascontiguousarray(value).data)
     elif isinstance(value, list | tuple):
         state.update(f"[{len(value)}".encode())
         for entry in value:

@@ -235,7 +235,7 @@ def _check_directions(space: Coordinates, X: Array, directions: Directions) -> N
     if not generators.any():
         raise InvalidDesign("all directions are zero: there is nothing to learn; give items that differ.")
     with np.errstate(over="ignore"):
-        ratio = float(np.abs(generators / space.scale).max())
+        ratio = float((np.maximum(generators.max(axis=0), -generators.min(axis=0)) / space.scale).max())
     if not _LIMIT**-1 < ratio < _LIMIT:  # squares must not leave the range of floating-point numbers
         raise InvalidDesign(
             f"directions must be of a size like the probes', got {ratio:.0e} times it; change the units."

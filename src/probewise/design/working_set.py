@@ -163,6 +163,8 @@ class _DirectionPrices:
         known = float(square_norms(self._metric.rows(dual.labels)).max())
         self.longer, self._looked = self._metric.seek(dual.inner, count, dual.carrying)
         self.upper = max(known, self._longest(self.longer))
+        if self._looked:  # it may be as large as all directions, and nothing is left to look for
+            del self._metric
 
     def _longest(self, labels: Labels) -> float:
         return float(square_norms(self._metric.rows(labels)).max(initial=0.0))

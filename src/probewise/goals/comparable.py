@@ -41,8 +41,9 @@ def check_measurable(problem: Problem) -> None:
 def _check_distinct(problem: Problem) -> None:
     """No two items may have equal features: neither could ever be shown to be better."""
     rows: dict[bytes, int] = {}
-    for row, item in enumerate(problem.items + 0.0):  # -0.0 becomes 0.0, so equal rows have equal bytes
-        twin = rows.setdefault(item.tobytes(), row)
+    for row in _suspects(problem.items):
+        # -0.0 becomes 0.0, so equal rows have equal bytes
+        twin = rows.setdefault((problem.items[row] + 0.0).tobytes(), row)
         if twin != row:
             names = named((problem.item_names[twin], problem.item_names[row]))
             if told := _told_apart(problem, twin, row):
@@ -51,6 +52,26 @@ def _check_distinct(problem: Problem) -> None:
                     "can be the better one; add it to the model, or keep one of them."
                 )
             raise InvalidProblem(f"items {names} are identical, so neither can be the better one; keep one of them.")
+
+
+def _suspects(items: Array) -> list[int]:
+    """The rows, in order, that may be equal to another one: those whose keys of 64 bits are."""
+    keys, step = np.empty(items.shape[0], dtype=np.uint64), max(1, _BLOCK // items.shape[1])
+    factors = np.random.default_rng(0).integers(1, 2**63, items.shape[1], dtype=np.uint64) * 2 + 1
+    for low in range(0, keys.size, step):
+        bits = (items[low : low + step] + 0.0).view(np.uint64)
+        bits ^= bits >> 32
+        bits *= factors
+        bits ^= bits >> 29
+        keys[low : low + step] = bits.sum(axis=1)
+    order = np.argsort(keys)
+    same = keys[order[1:]] == keys[order[:-1]]
+    rows: list[int] = np.union1d(order[1:][same], order[:-1][same]).tolist()
+    return rows
+
+
+_BLOCK = 1_000_000
+"""Numbers that are looked at together."""
 
 
 def _told_apart(problem: Problem, one: int, other: int) -> list[str]:

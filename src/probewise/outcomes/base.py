@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from probewise.confidence import mixture_width
 from probewise.coordinates import Array, Counts
 from probewise.measurements import Measurements, SumOfSquares
+from probewise.tables import Names
 
 
 class Drawn(NamedTuple):
@@ -90,7 +91,7 @@ class Law(abc.ABC):
         """How often a probe should be measured at least in a round that measures it."""
 
     @abc.abstractmethod
-    def scale(self, probes: tuple[str, ...]) -> Array:
+    def scale(self, probes: Names) -> Array:
         """(n,): the scale of each of the probes with these names; a measurement weighs 1/scale² in an estimate."""
 
     @abc.abstractmethod

@@ -23,6 +23,8 @@ from probewise.pooling import Pooled, Sums, fitted, guessed
 from probewise.problem import Problem
 from probewise.threads import few
 
+_BLOCK = 20_000
+"""Items whose differences to another one are formed at a time."""
 _LEADERS, _NUMBERS = 6, 1_000
 """Items of which it is kept what all rounds say of them and the others, and the most of such numbers."""
 
@@ -78,7 +80,7 @@ class Knowledge:
             now = replace(now, wealth=now._opened(problem, goal))
         theta = guessed(problem, now.data)
         law = self.law.after(problem.probes @ theta, now.data) if self.law.learns else self.law
-        now = now._of(np.argsort(-(problem.items[now.alive] @ theta), kind="stable"))
+        now = now._of(np.argsort(-_values(problem, now.alive, theta), kind="stable"))
         now = replace(now, peaks=now.peaks.raised(now.alive, now.wealth, now.eased))._concluded(problem, goal)
         last = np.any([measurements.count > 0 for measurements in rounds], axis=0)
         collected = {z: now.sums(problem, z) for z in now._leaders}
@@ -128,10 +130,11 @@ class Knowledge:
             return self
         first, second = map(int, self.alive[:2])
         unit = self.prior.unit(problem, np.append(second, np.full(self.alive.size - 1, first)), self.alive)
-        before, new = (
-            known[second].at(slice(1)).then(known[first].at(slice(1, None))) for known in (since.collected, fresh)
+        old, new = (
+            Sums.joined([sums[second].at(slice(1)), sums[first].at(slice(1, None))])
+            for sums in (since.collected, fresh)
         )
-        before = before.lifted(goal.epsilon)
+        before = old.lifted(goal.epsilon)
         made, had = accounts(problem, (before + new, before), unit, noise)
         odds, lacking = (before, new.precision, unit, noise), enough(problem, goal) - since.wealth
         gain = self._raised(problem, made - had, odds, lacking)
@@ -169,7 +172,7 @@ class Knowledge:
 
     def sums(self, problem: Problem, leader: int) -> Sums:
         """What all rounds say of leader - z' for the items z' alive."""
-        return self.collected.get(leader) or self.pool.sums(*self._against(problem, leader))
+        return self.collected.get(leader) or self._said(problem, self.pool, leader)
 
     @property
     def _leaders(self) -> list[int]:
@@ -182,9 +185,18 @@ class Knowledge:
         """What one round says of z - z' for each item z of which that is collected, by one product."""
         if not self.collected:
             return {}
+        k = self.alive.size
+        if k > _BLOCK:
+            return {z: self._said(problem, Pooled((fit,)), z) for z in self.collected}
         rows, sizes = map(np.concatenate, zip(*(self._against(problem, z) for z in self.collected), strict=True))
-        sums, k = Pooled((fit,)).sums(rows, sizes), self.alive.size
+        sums = Pooled((fit,)).sums(rows, sizes)
         return {z: sums.at(slice(at * k, (at + 1) * k)) for at, z in enumerate(self.collected)}
+
+    def _said(self, problem: Problem, pool: Pooled, leader: int) -> Sums:
+        """What some rounds say of leader - z' for the items z' alive, so many of them at a time."""
+        blocks = (self.alive[low : low + _BLOCK] for low in range(0, self.alive.size, _BLOCK))
+        parts = [pool.sums(*differences(problem, leader, some)) for some in blocks]
+        return parts[0] if len(parts) == 1 else Sums.joined(parts)
 
     def _against(self, problem: Problem, leader: int) -> tuple[Array, Array]:
         """(k, d) twice: leader - z' for the items z' alive, and the sizes of what that was formed from."""
@@ -217,3 +229,9 @@ class Knowledge:
 def enough(problem: Problem, goal: Goal) -> float:
     """log 1/δ, of what is left of δ once the noise has had its part: wealth that rules out."""
     return -math.log(problem.outcome.left(goal.delta))
+
+
+def _values(problem: Problem, items: Items, theta: Array) -> Array:
+    """(k,): z'θ of some items; of many, among those of all, which copies no features."""
+    values: Array = (problem.items @ theta)[items] if items.size > _BLOCK else problem.items[items] @ theta
+    return values

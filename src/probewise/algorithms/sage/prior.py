@@ -69,9 +69,16 @@ class Prior:
 
     def unit(self, problem: Problem, leader: int | Items, rivals: Items) -> Array:
         """(k,): the unit of the precision of (leader - rival)'θ̂, 1/v₁ in docs/sage.md; one leader, or one each."""
-        return 1.0 / square_norms((problem.items[leader] - problem.items[rivals]) @ self.whitener)
+        squares = np.empty(rivals.size)
+        for low in range(0, rivals.size, _BLOCK):
+            at = slice(low, low + _BLOCK)
+            ahead = leader if isinstance(leader, int) else leader[at]
+            squares[at] = square_norms((problem.items[ahead] - problem.items[rivals[at]]) @ self.whitener)
+        return 1.0 / squares
 
 
+_BLOCK = 20_000
+"""Items whose differences to another one are formed at a time."""
 _FEW = 8
 """Items among which the one in front after a small round is seldom there by luck."""
 _WIDE = 0.5

@@ -21,7 +21,7 @@ from probewise.algorithms.sage.peaks import Peaks
 from probewise.algorithms.sage.prior import Memo, Prior
 from probewise.algorithms.sage.scattered import Scattered
 from probewise.coordinates import Counts
-from probewise.design import Directions, star
+from probewise.design import Directions, spokes, star
 from probewise.errors import InvalidAlgorithm, InvalidGoal
 from probewise.goals import Answer, BestCombination, BestItem, Goal, Promise
 from probewise.measurements import Measurements
@@ -61,6 +61,8 @@ class Sage(Algorithm[State]):
     """Whether half of that share is bet at the odds of printed intervals; the share is then 2/items at most."""
     lean: bool = False
     """For cheap rounds: one of each probe at first where items are few, and less growth near the end."""
+    all_pairs: int | None = 20_000
+    """Items up to which the first round is planned for all pairs; for more, for each and their mean. None for any."""
     rounds: int | None = None
     """Rounds that should do: they are as large as the forecast says; more follow if it was too low. None for any."""
     max_batch: int | None = None
@@ -83,13 +85,15 @@ class Sage(Algorithm[State]):
     forecasts: ClassVar[bool] = True
     plans_rounds: ClassVar[bool] = True
     attains: ClassVar[bool] = True
-    before: ClassVar[Mapping[str, Any]] = {"opening": 0.0, "boost": False, "printed": False}
+    before: ClassVar[Mapping[str, Any]] = {"opening": 0.0, "boost": False, "printed": False, "all_pairs": None}
 
     def __post_init__(self) -> None:
         if not 1 < self.growth < math.inf:
             raise InvalidAlgorithm(f"growth must be above 1, got {self.growth!r}; 1.1 is usual.")
         if not 0 <= self.opening < 1:
             raise InvalidAlgorithm(f"opening must be at least 0 and below 1, got {self.opening!r}; 0.1 is usual.")
+        if self.all_pairs is not None and not (type(self.all_pairs) is int and self.all_pairs >= 0):
+            raise InvalidAlgorithm(f"all_pairs must be a whole number of items, or None, got {self.all_pairs!r}.")
         if self.rounds is not None and not (type(self.rounds) is int and self.rounds >= 2):
             raise InvalidAlgorithm(
                 f"rounds must be a whole number of at least 2, or None, got {self.rounds!r}: the first one only shows "
@@ -130,7 +134,7 @@ class Sage(Algorithm[State]):
 
     def check_memo(self, problem: Problem, goal: Goal, memo: Memo) -> None:
         """Refuse a design that is not the best for all that may matter, up to the tolerance."""
-        check_recalled(problem, goal.directions(problem), memo, tol=self.tol)
+        check_recalled(problem, self._first(problem, goal), memo, tol=self.tol)
 
     @few
     def _start(self, problem: Problem, goal: Goal, memo: Memo | None) -> State:
@@ -141,7 +145,7 @@ class Sage(Algorithm[State]):
         if not isinstance(goal, BestItem):
             return Claimed.start(problem, goal, self.tol, memo, opening=self.opening > 0, lean=self._lean)
         data, m = Measurements.empty(problem.n_probes), problem.n_items
-        directions = None if m == 1 else goal.directions(problem)
+        directions = None if m == 1 else self._first(problem, goal)
         prior = Prior.of(problem, directions, self.tol, memo, opening=self.opening > 0, lean=self._lean)
         alive, wealth, winner, peaks = np.arange(m), np.zeros(m), 0 if m == 1 else None, Peaks(np.zeros(m))
         opening = Opening.of(self.opening, m, printed=self.printed)
@@ -165,7 +169,8 @@ class Sage(Algorithm[State]):
             problem, directions, size, room, tol=self.tol, replicates=replicates, start=state.last, solved=first
         )
         counts = self.limits.filled(counts, room)
-        check_stock(problem, state.compared(problem, goal), counts, room)
+        if np.isfinite(room).any():
+            check_stock(problem, state.compared(problem, goal), counts, room)
         return counts
 
     def tell(self, problem: Problem, goal: Goal, state: State, measurements: Measurements) -> State:
@@ -245,8 +250,10 @@ class Sage(Algorithm[State]):
         rivals = min(goal.rivals(problem), problem.coordinates.rank)  # more of them are not unrelated
         if rivals == 0:
             return Forecast(0, 0, 0, 0.0, 0)
-        weights, rho = plan(problem, goal.directions(problem), tol=self.tol)
-        prior = Prior.of(problem, goal.directions(problem), self.tol, opening=self.opening > 0, lean=self._lean)
+        directions = self._first(problem, goal)
+        weights, rho = plan(problem, directions, tol=self.tol)
+        rho *= 4.0 if self._crowded(problem, goal) else 1.0  # a pair is at most twice as long
+        prior = Prior.of(problem, directions, self.tol, opening=self.opening > 0, lean=self._lean)
         rng = np.random.default_rng(_SEED)
         sizes = rounds_to_come(0, lambda n: self._size(n, prior))
         own = isinstance(goal, BestItem) or _combines(problem, goal)
@@ -255,6 +262,14 @@ class Sage(Algorithm[State]):
         whitener, price = math.sqrt(rho) * np.eye(rivals), float(problem.cost @ weights)
         found = self._played(lambda sizes: hardest.rounds(whitener, sizes, 1.0, rng), sizes, 0, 0, price)
         return expected(*found, self.limits.batches)
+
+    def _first(self, problem: Problem, goal: Goal) -> Directions:
+        """All that may matter; of too many items for all pairs of them, the way of each to their mean: docs/sage.md."""
+        return spokes(problem.items) if self._crowded(problem, goal) else goal.directions(problem)
+
+    def _crowded(self, problem: Problem, goal: Goal) -> bool:
+        most = self.all_pairs
+        return most is not None and problem.n_items > max(most, 1) and isinstance(goal, BestItem)
 
     def _progress(self, problem: Problem, goal: Goal, state: State) -> float:
         """How far the weakest account has come, as far as that is looked at."""
@@ -271,7 +286,7 @@ class Sage(Algorithm[State]):
         if not isinstance(state, Knowledge):
             return state.directions(problem, goal, _FLOOR)
         if not state.collected:
-            return goal.directions(problem)
+            return self._first(problem, goal)
         lead, error = state.leads(problem, goal)
         gaps = np.maximum(lead, _FLOOR * error)
         gaps = coarse(gaps)

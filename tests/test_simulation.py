@@ -1,8 +1,9 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
-import types
 from pathlib import Path
 from typing import Any
 
@@ -62,25 +63,36 @@ def test_dask_workers_do_not_matter(reference: Runs) -> None:
         assert simulated(workers=2, backend="dask").digest == reference.digest
 
 
-def test_ray_is_registered_before_it_works(monkeypatch: pytest.MonkeyPatch) -> None:
-    def register_ray() -> None:
-        raise ZeroDivisionError("registered")
+class Mortal(pw.Uniform):
+    """Ends the process that it runs in, once: where there is no file yet."""
 
-    for name in ("ray", "ray.util", "ray.util.joblib"):
-        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
-    monkeypatch.setattr(sys.modules["ray.util.joblib"], "register_ray", register_ray, raising=False)
-    with pytest.raises(ZeroDivisionError, match="registered"):
-        simulated(backend="ray")
+    def init(self, problem: pw.Problem, goal: pw.Goal) -> Any:
+        mark = Path(os.environ["PROBEWISE_TEST_MARK"])
+        if not mark.exists():
+            mark.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return pw.Uniform.init(self, problem, goal)
 
 
-def test_back_ends_that_are_missing_or_unknown() -> None:
-    with pytest.raises(pw.InvalidProblem, match="backend must be one of loky, dask, ray, got 'threads'"):
-        simulated(backend="threads")
-    try:
-        import ray  # type: ignore[import-not-found, unused-ignore]  # noqa: F401
-    except ImportError:
-        with pytest.raises(pw.MissingExtra, match=r"install probewise\[ray\] or use 1 worker"):
-            simulated(backend="ray")
+@pytest.mark.skipif(sys.platform == "win32", reason="processes end in other ways")
+def test_a_killed_worker_is_told_and_the_journal_goes_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pytest.importorskip("joblib")
+    monkeypatch.setenv("PROBEWISE_TEST_MARK", str(tmp_path / "mark"))
+    about: dict[str, Any] = {"algorithm": Mortal(), "runs": 6, "workers": 2, "journal": tmp_path / "runs.jsonl"}
+    problem, theta = pw.Problem(np.eye(2)), np.array([1.0, 0.0])
+    with pytest.raises(pw.WorkerLost, match="of 6 runs were finished; the journal has these, and the same"):
+        pw.simulate(problem, theta, **about)
+    again = pw.simulate(problem, theta, **about)
+    assert again.digest == pw.simulate(problem, theta, **about | {"workers": 1, "journal": None}).digest
+
+
+def test_back_ends_that_are_missing_or_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("threads", "ray"):
+        with pytest.raises(pw.InvalidProblem, match=f"backend must be one of loky, dask, got '{name}'"):
+            simulated(backend=name)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(pw.MissingExtra, match=r"install probewise\[dask\] or use 1 worker"):
+        simulated(backend="dask")
 
 
 @pytest.mark.parametrize(("option", "value"), [("runs", 0), ("seed", -1), ("workers", 0), ("runs", 2.5)])

@@ -126,6 +126,7 @@ _WHERE = {
     "StorageConflict": "errors",
     "StorageUnavailable": "errors",
     "TornJournal": "errors",
+    "WorkerLost": "errors",
     "DataUnavailable": "errors",
 }
 """Public name -> module that defines it; loaded when used, so that importing the package costs nothing."""
@@ -217,6 +218,7 @@ if TYPE_CHECKING:
     from probewise.errors import StorageConflict as StorageConflict
     from probewise.errors import StorageUnavailable as StorageUnavailable
     from probewise.errors import TornJournal as TornJournal
+    from probewise.errors import WorkerLost as WorkerLost
     from probewise.estimate import Estimate as Estimate
     from probewise.estimate import least_squares as least_squares
     from probewise.estimate import ridge as ridge

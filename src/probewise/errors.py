@@ -61,6 +61,10 @@ class InvalidRows(ProbewiseError, ValueError):
     """Rows that a campaign was told are not what it asked for; none of them was recorded."""
 
 
+class WorkerLost(ProbewiseError, RuntimeError):
+    """A process that simulated runs was ended from outside."""
+
+
 class InvalidServer(ProbewiseError, ValueError):
     """A server cannot be run, or an account cannot be changed, in that way."""
 

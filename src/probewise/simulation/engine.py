@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import BrokenExecutor
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -17,7 +18,7 @@ from probewise.algorithms.lingape import LinGapE
 from probewise.algorithms.sequential import Sequential
 from probewise.coordinates import Array
 from probewise.design import digest, remembering
-from probewise.errors import InvalidProblem, MissingExtra
+from probewise.errors import InvalidProblem, MissingExtra, WorkerLost
 from probewise.goals import BestItem, Goal, usual_goal
 from probewise.measurements import Measurements
 from probewise.problem import Problem
@@ -29,8 +30,8 @@ from probewise.simulation.journal import Journal, Row, described, file_stem
 from probewise.simulation.table import SHARE, Runs
 from probewise.threads import one
 
-Backend = Literal["loky", "dask", "ray"]
-BACKENDS: dict[str, str] = {"loky": "parallel", "dask": "dask", "ray": "ray"}
+Backend = Literal["loky", "dask"]
+BACKENDS: dict[str, str] = {"loky": "parallel", "dask": "dask"}
 """Name of a joblib back end -> extra that installs it."""
 _ALGORITHM, _OUTCOMES = 0, 1
 _CHUNKS_PER_WORKER = 8
@@ -67,7 +68,7 @@ def simulate(
     Run r takes its numbers from streams keyed by (seed, r, round), so that 1 and many ``workers`` give the same rows.
     ``progress(finished, runs)`` is called now and then. ``journal`` names a file in which finished runs are kept: the
     same call goes on where an interruption, or a smaller number of runs, ended. ``backend`` is how joblib starts
-    workers: "loky" on this machine, "dask" or "ray" on a cluster that has been connected to. A run that ``budget``
+    workers: "loky" on this machine, "dask" on a cluster that has been connected to. A run that ``budget``
     measurements end has no answer: its best guess is not in the table, where item is -1 and correct is False. Outcomes
     follow the law that the problem states, or ``noise``.
 
@@ -140,11 +141,18 @@ def repeat(
     def work(chunk: list[int]) -> list[Row]:
         return [one_run(draw(run), goal, noise, seed, run, budget) for run in chunk]
 
-    for finished in _spread(work, left, workers, backend):
-        book.append(finished)
-        rows |= {row["run"]: row for row in finished}
-        if progress is not None:
-            progress(len(rows), runs)
+    try:
+        for finished in _spread(work, left, workers, backend):
+            book.append(finished)
+            rows |= {row["run"]: row for row in finished}
+            if progress is not None:
+                progress(len(rows), runs)
+    except BrokenExecutor:
+        kept = "the journal has these, and the same call goes on after them" if journal else "a journal would keep them"
+        raise WorkerLost(
+            f"a worker was ended from outside, perhaps for lack of memory, when {len(rows)} of {runs} runs were "
+            f"finished; {kept}; use fewer workers if memory is short."
+        ) from None
     return Runs.of(rows.values(), provenance | {"runs": runs})
 
 
@@ -246,11 +254,7 @@ def _joblib(backend: Backend, workers: int) -> tuple[Callable[..., Iterable[list
     try:
         import joblib
 
-        if backend == "ray":
-            from ray.util.joblib import register_ray
-
-            register_ray()
-        elif backend == "dask":
+        if backend == "dask":
             import distributed  # noqa: F401
     except ImportError as error:
         raise MissingExtra(

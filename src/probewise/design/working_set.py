@@ -68,7 +68,7 @@ def solve(probes: Array, directions: Directions, *, tol: float, start: Labels | 
         chosen = np.union1d(basis, start)
         first = np.bincount(chosen, minlength=n) / chosen.size
     labels = directions.mapped(_whitener(probes * np.sqrt(first)[:, None])).seek(0.0, 4 * batch, basis[:0])[0]
-    inner_tol, lower = 0.05, 0.0
+    inner_tol, lower = 0.2, 0.0
     best: _DirectionPrices | None = None
     for rounds in range(1, ROUNDS + 1):
         small = _restricted(probes[chosen], directions.rows(labels), inner_tol)

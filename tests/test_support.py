@@ -20,7 +20,7 @@ def information(X, w):
 
 @given(
     seed=seeds,
-    n=st.integers(1, 120),
+    n=st.integers(1, 200),
     d=st.integers(1, 6),
     rank=st.integers(1, 6),
     costs=st.booleans(),
@@ -74,7 +74,7 @@ def test_designs_keep_their_values():
 
 def test_pivots_that_fail_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
-    X, w = rng.standard_normal((60, 3)), rng.dirichlet(np.ones(60))
+    X, w = rng.standard_normal((160, 3)), rng.dirichlet(np.ones(160))
     quick = reduce_support(X, w)
     for wrong in (np.zeros, lambda n: -np.ones(n)):  # neither keeps the information without negative weights
         monkeypatch.setattr(support, "_pivoted", lambda parts, wrong=wrong: wrong(parts.shape[1]))

@@ -39,7 +39,7 @@ def reduce_support(probes: ArrayLike, weights: ArrayLike, *, cost: ArrayLike | N
     upper = np.triu_indices(r)
     # each column, scaled by its weight, is the matrix and the cost that a probe contributes to the design
     parts = np.vstack([(rows[:, upper[0]] * rows[:, upper[1]]).T, w[support] * c[support] / (w @ c) * support.size])
-    left = _pivoted(parts)
+    left = _pivoted(parts) if support.size > _FEW else _vanishing(parts)
     if left.min() < 0 or np.abs(parts @ left - parts.sum(axis=1)).max() > _EXACT * support.size:
         left = _vanishing(parts)
     out = np.zeros(w.size)
@@ -47,6 +47,8 @@ def reduce_support(probes: ArrayLike, weights: ArrayLike, *, cost: ArrayLike | N
     return np.asarray(out / out.sum())
 
 
+_FEW = 100
+"""Probes up to which reflections take little time."""
 _EXACT, _PIVOT = 1e-12, 1e-9
 """Error of a sum of parts, in units of their number, above which they are taken again; and the smallest pivot."""
 

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from probewise.arithmetic import UNIT, difference, image, rank_and_members
+from probewise.arithmetic import UNIT, coarsely, difference, image, rank_and_members
 from probewise.coordinates import Array, Coordinates, coordinates, unscaled
 from probewise.design.farthest import Labels, about_mean, candidates, far_pairs, farthest_from, spread, square_norms
 from probewise.errors import InvalidDesign
@@ -169,9 +169,9 @@ class Vectors(Directions):
         """The longest rows of different directions above the limit."""
         squares = square_norms(self.vectors)
         labels = np.flatnonzero(squares > limit)
-        if labels.size > (pool := max(_POOL, 10 * count)):  # with all that are as long as the last
-            least = np.partition(squares[labels], labels.size - pool)[labels.size - pool]
-            labels = labels[squares[labels] >= least]
+        if labels.size > (pool := max(_POOL, 10 * count)):  # with all that are as long as the last, up to rounding
+            rough = coarsely(squares[labels])
+            labels = labels[rough >= np.partition(rough, rough.size - pool)[rough.size - pool]]
         return labels[spread(self.vectors[labels], count)]
 
     def seek(self, limit: float, count: int, hints: Labels) -> tuple[Labels, bool]:

@@ -413,3 +413,34 @@ def test_what_no_probe_measures_is_refined_until_steps_no_longer_shrink(monkeypa
     space = coordinates(np.random.default_rng(0).standard_normal((3, 6)))
     assert np.abs(plain(space.rows, space.complement / space.scale[:, None], precise=True).rows).max() < 1e-15
     assert len(steps) <= 5
+
+
+@given(seed=seeds, rank=st.integers(1, 3), same=st.booleans(), hidden=st.booleans())
+@settings(max_examples=60)
+def test_rounds_that_tell_nothing_apart_are_noticed(seed: int, rank: int, same: bool, hidden: bool) -> None:
+    """A round may be left out only if no difference of two items lies in the span of its probes."""
+    rng = np.random.default_rng(seed)
+    probes = rng.standard_normal((8, 4)) * 10.0 ** rng.uniform(-3, 3, 4)
+    probes[:rank, 3] *= not hidden  # a feature that the round does not have
+    items = rng.standard_normal((30, 4)) * np.abs(probes).max(axis=0)
+    if same:  # two items that differ by what the round measures
+        items[7] = items[3] + rng.standard_normal(rank) @ probes[:rank]
+    fit = least_squares(probes, Measurements.from_outcomes(8, np.arange(rank), np.zeros(rank)))
+    first, second = np.triu_indices(30, 1)
+    sizes = np.abs(items[first]) + np.abs(items[second])
+    said = np.isfinite(fit.variance(items[first] - items[second], sizes)).any()
+    assert said == same
+    assert pooling.tells_apart(fit, items) == same
+    np.testing.assert_array_equal(
+        Pooled((fit, fit)).sums(items[first] - items[second], sizes).precision > 0,
+        np.isfinite(fit.variance(items[first] - items[second], sizes)),
+    )
+
+
+def test_rounds_of_full_rank_or_of_none_are_told_at_once() -> None:
+    probes, _, index, outcomes = data(3)
+    assert pooling.tells_apart(least_squares(probes, Measurements.from_outcomes(12, index, outcomes)), probes)
+    assert not pooling.tells_apart(least_squares(probes, Measurements.empty(12)), probes)
+    few = least_squares(probes, Measurements.from_outcomes(12, [0], [1.0]))
+    assert pooling.tells_apart(few, np.vstack([probes, probes[:6] + probes[0], probes[:6] - probes[0]]))
+    assert pooling.tells_apart(few, np.tile(probes, (30, 1)))  # so many near each other that they are not looked at

@@ -15,6 +15,8 @@ Array = NDArray[np.float64]
 Counts = NDArray[np.int64]
 FORGIVEN = 2.0**-36
 """Part of a difference, relative to its size, that may be put down to rounding; a larger one never is."""
+CLEARLY = 1e-12
+"""Square of a part, far above what is forgiven, that lies outside for sure."""
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -75,6 +77,11 @@ class Coordinates:
             last = size
         out[seen] = null * self.scale[seen, None]
         return out
+
+    @cached_property
+    def outsiders(self) -> Array:
+        """(d, k): the complement in the features as given: rows of which the products are large lie outside."""
+        return self.complement / self.scale[:, None]
 
     def __call__(self, vectors: Array) -> Array:
         """Coordinates (k, r) of rows (k, d) that lie in span(X)."""

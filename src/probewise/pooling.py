@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from probewise.coordinates import Array
+from probewise.coordinates import CLEARLY, Array, Coordinates
 from probewise.estimate import Estimate, least_squares, solution
 from probewise.measurements import Measurements, SumOfSquares
 from probewise.outcomes import Bets
@@ -96,8 +97,8 @@ def _each(
         whiteners = [fits[i].whitener for i in known.tolist()]
         images = (whiteners[0] if len(whiteners) == 1 else np.hstack(whiteners)).T @ rows.T
         variance[known] = np.add.reduceat(images * images, np.cumsum(ranks[known]) - ranks[known])
-    for i in known[ranks[known] < rows.shape[1]].tolist():
-        variance[i, ~fits[i].measured.is_inside(rows, magnitudes)] = np.inf
+    if (partial := known[ranks[known] < rows.shape[1]]).size:
+        _without_outsiders([fits[i].measured for i in partial.tolist()], partial, rows, magnitudes, variance)
     precision = np.where(variance > 0, 1.0 / np.where(variance > 0, variance, 1.0), 0.0)
     total = precision * (np.array([fit.theta for fit in fits]) @ rows.T)
     bets = [_bets(fit, rows, own) for fit, own in zip(fits, precision, strict=True)]
@@ -112,6 +113,60 @@ def bias(fit: Estimate, rows: Array) -> Array:
     if fit.misfit is None or fit.seen is None:
         return np.zeros(len(rows))
     return np.asarray(np.abs((rows @ fit.whitener) @ fit.seen.T) @ fit.misfit)
+
+
+def _without_outsiders(
+    spans: list[Coordinates], numbers: NDArray[np.int64], rows: Array, magnitudes: Array | None, variance: Array
+) -> None:
+    """Set the variance (rounds, k) of rows y (k, d) outside the spans of some rounds to infinity.
+
+    Most lie so far outside that one product for all rounds shows it; the others are looked at round by round.
+    """
+    widths = np.array([span.outsiders.shape[1] for span in spans])
+    parts = np.hstack([span.outsiders for span in spans]).T @ rows.T
+    parts *= parts
+    sizes = (1.0 / np.array([span.scale for span in spans]) ** 2) @ (rows**2).T
+    ends = np.cumsum(widths)
+    for at, (span, number) in enumerate(zip(spans, numbers.tolist(), strict=True)):
+        own, part = variance[number], parts[ends[at] - widths[at] : ends[at]]
+        clear = part.sum(axis=0) > CLEARLY * sizes[at]
+        (doubtful,) = np.nonzero(~clear & (own > 0))
+        own[clear] = np.inf
+        if doubtful.size:
+            inside = span.is_inside(rows[doubtful], None if magnitudes is None else magnitudes[doubtful])
+            own[doubtful[~inside]] = np.inf
+
+
+def tells_apart(fit: Estimate, items: Array) -> bool:
+    """Whether a round may say something of the difference of some two items (m, d); if not, it does not for sure.
+
+    What a round does not measure is looked at along one direction: two items of which the parts differ there, by far
+    more than rounding, are not compared. Few pairs are left, and looked at one by one: O(m log m).
+    """
+    span = fit.measured
+    if span.rank in (0, span.scale.size) or fit.bettor is not None or span.condition > _SURE:
+        return span.rank > 0
+    direction = np.random.default_rng(0).standard_normal(span.scale.size)
+    direction -= span.basis @ (span.basis.T @ direction)
+    places = items @ (direction / span.scale / np.linalg.norm(direction))
+    order = np.argsort(places)
+    largest = np.sqrt((np.maximum(items.max(axis=0), -items.min(axis=0)) ** 2) @ span.scale**-2.0)
+    near = 2.0 * math.sqrt(CLEARLY) * float(largest)
+    first, second = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    for apart in range(1, items.shape[0]):
+        (close,) = np.nonzero(places[order[apart:]] - places[order[:-apart]] <= near)
+        if not close.size:
+            break
+        first, second = np.append(first, order[close]), np.append(second, order[close + apart])
+        if first.size > items.shape[0]:
+            return True
+    rest = (items[first] - items[second]) / span.scale
+    rest -= (rest @ span.basis) @ span.basis.T
+    return bool((np.einsum("ij,ij->i", rest, rest) <= near**2).any())
+
+
+_SURE = 1e6
+"""Condition of measured probes up to which a basis of their span is exact to far less than what lies outside."""
 
 
 def _bets(fit: Estimate, rows: Array, precision: Array) -> Bets | None:

@@ -19,7 +19,7 @@ from probewise.estimate import Estimate
 from probewise.goals import Claims, Goal
 from probewise.measurements import Measurements
 from probewise.outcomes import Law
-from probewise.pooling import Pooled, Sums, fitted, guessed
+from probewise.pooling import Pooled, Sums, fitted, guessed, tells_apart
 from probewise.problem import Problem
 from probewise.threads import few
 
@@ -60,6 +60,8 @@ class Knowledge:
     """How the first round is bet on."""
     boost: bool = False
     """Whether bets are boosted where noise is normal."""
+    telling: Pooled = field(default_factory=Pooled)
+    """The estimates of the rounds that may say something of the difference of two items; no other is looked at."""
 
     @few
     def plus(self, problem: Problem, goal: Goal, rounds: Sequence[Measurements]) -> Knowledge:
@@ -72,10 +74,13 @@ class Knowledge:
         now, problem = replace(self, boost=boost), problem.knowing(self.law)
         for measurements in rounds:
             fit = fitted(problem, measurements)
-            fresh = self._fresh(problem, fit)
-            now = now._settled(problem, goal, self, fresh)
-            collected = {z: now.collected[z] + sums for z, sums in fresh.items()}
-            now = replace(now, data=now.data + measurements, pool=now.pool.plus(fit), collected=collected)
+            if tells_apart(fit, problem.items):
+                fresh = self._fresh(problem, fit)
+                collected = {z: now.collected[z] + sums for z, sums in fresh.items()}
+                now = replace(
+                    now._settled(problem, goal, self, fresh), collected=collected, telling=now.telling.plus(fit)
+                )
+            now = replace(now, data=now.data + measurements, pool=now.pool.plus(fit))
         if not self.collected:
             now = replace(now, wealth=now._opened(problem, goal))
         theta = guessed(problem, now.data)
@@ -172,7 +177,7 @@ class Knowledge:
 
     def sums(self, problem: Problem, leader: int) -> Sums:
         """What all rounds say of leader - z' for the items z' alive."""
-        return self.collected.get(leader) or self._said(problem, self.pool, leader)
+        return self.collected.get(leader) or self._said(problem, self.telling, leader)
 
     @property
     def _leaders(self) -> list[int]:

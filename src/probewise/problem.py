@@ -227,7 +227,7 @@ class Problem:
     @cached_property
     def sigma(self) -> Array:
         """(n,): the sub-Gaussian scale of the noise of each probe, positive; see ``Law``."""
-        return _frozen(self.outcome.scale(self.probe_names))
+        return _frozen(self.outcome.scale(tuple(self.probe_names)))
 
     @property
     def slack(self) -> Array | None:

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from probewise.confidence import mixture_width
 from probewise.coordinates import Array, Counts
 from probewise.measurements import Measurements, SumOfSquares
-from probewise.tables import Names
 
 
 class Drawn(NamedTuple):
@@ -91,7 +90,7 @@ class Law(abc.ABC):
         """How often a probe should be measured at least in a round that measures it."""
 
     @abc.abstractmethod
-    def scale(self, probes: Names) -> Array:
+    def scale(self, probes: tuple[str, ...]) -> Array:
         """(n,): the scale of each of the probes with these names; a measurement weighs 1/scale² in an estimate."""
 
     @abc.abstractmethod

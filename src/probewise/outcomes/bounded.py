@@ -14,7 +14,6 @@ from probewise.coordinates import Array, Counts
 from probewise.errors import InvalidProblem
 from probewise.measurements import Measurements, SumOfSquares
 from probewise.outcomes.base import Bets, Bettor, Drawn, Law
-from probewise.tables import Names
 
 _LEVELS = (0.02, 0.15, 0.5, 0.85, 0.98)
 """Of the range: where outcomes may be, as long as nothing is known of them."""
@@ -75,7 +74,7 @@ class Bounded(Law):
         """One."""
         return 1
 
-    def scale(self, probes: Names) -> Array:
+    def scale(self, probes: tuple[str, ...]) -> Array:
         """(n,): half of the range, which is sub-Gaussian for any outcomes in it."""
         return np.full(len(probes), 0.5 * self.span)
 
@@ -186,7 +185,7 @@ class Expected(Bounded):
     spreads: tuple[float, ...] = ()
     """Its standard deviation."""
 
-    def scale(self, probes: Names) -> Array:
+    def scale(self, probes: tuple[str, ...]) -> Array:
         """(n,): the spread that is expected; a guess, by which estimates are weighted and rounds designed."""
         return np.array(self.spreads)
 

@@ -14,7 +14,6 @@ from probewise.coordinates import Array, Counts
 from probewise.errors import InvalidProblem
 from probewise.measurements import SumOfSquares, per_probe
 from probewise.outcomes.base import Drawn, Law
-from probewise.tables import Names
 
 _PART = 0.1
 """Part of δ that a bound on noise of unknown scale may spend."""
@@ -76,7 +75,7 @@ class Gaussian(Law):
         tails = "normally distributed" if self.normal else "light tails (sub-Gaussian)"
         return f"of standard deviation {scale} and {tails}"
 
-    def scale(self, probes: Names) -> Array:
+    def scale(self, probes: tuple[str, ...]) -> Array:
         """(n,): sigma."""
         return np.array(per_probe(self.sigma, len(probes), "sigma", names=probes, error=InvalidProblem))
 

@@ -15,8 +15,11 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -151,44 +154,44 @@ def same(items: int = 100_000, features: int = 6) -> bool:
                 good &= compare(f"Parquet, {workers} workers", searched(pw.items_from_parquet(folder), features))
                 frame = dd.read_parquet(str(folder / "*.parquet"))
                 good &= compare(f"Dask frame, {workers} workers", searched(frame, features))
-                if workers == 4:
-                    for phase in ("summary", "begun", "settled", "compared", "divided", "longest", "some_rows"):
-                        good &= compare(
-                            f"a worker killed in {phase}", searched(_Deadly(folder, phase, cluster).shards, features)
-                        )
+        for phase in ("summary", "begun", "settled", "compared", "divided", "longest", "some_rows"):
+            with (
+                distributed.LocalCluster(n_workers=4, threads_per_worker=1, dashboard_address=":0") as cluster,
+                distributed.Client(cluster),
+                deadly(phase, cluster) as killed,
+            ):
+                found = searched(pw.items_from_parquet(folder), features)
+                good &= bool(killed) and compare(f"a worker of 4 killed in {phase}", found)
     finally:
         shutil.rmtree(folder)
     return good
 
 
-class _Deadly:
-    """Parquet items whose engine kills a worker while pieces are looked at by one kind of function."""
+@contextmanager
+def deadly(phase: str, cluster: Any) -> Iterator[list[int]]:
+    """Kills a worker a moment after pieces are first looked at by one kind of function; gives the processes killed."""
+    from probewise.shards.engine import Cluster
 
-    def __init__(self, folder: Path, phase: str, cluster: Any) -> None:
-        from probewise.shards import engine as engines
+    plain, killed = (Cluster.each, Cluster.kept), []  # type: tuple[Any, Any], list[int]
 
-        self.phase, self.cluster, self.left = phase, cluster, 1
-        deadly, plain = self, engines.Cluster.each
-        plain_kept = engines.Cluster.kept
+    def strike(function: Any) -> None:
+        if function.__name__ == phase and not killed:
+            killed.append(next(iter(cluster.workers.values())).pid)
+            threading.Timer(0.05, os.kill, (killed[0], signal.SIGKILL)).start()
 
-        def each(own: Any, function: Any, pieces: Any, *given: Any) -> Any:
-            deadly.strike(function.__name__)
-            return plain(own, function, pieces, *given)
+    def each(own: Any, function: Any, *given: Any) -> Any:
+        strike(function)
+        return plain[0](own, function, *given)
 
-        def kept(own: Any, function: Any, pieces: Any, *given: Any) -> Any:
-            deadly.strike(function.__name__)
-            return plain_kept(own, function, pieces, *given)
+    def kept(own: Any, function: Any, *given: Any) -> Any:
+        strike(function)
+        return plain[1](own, function, *given)
 
-        engines.Cluster.each, engines.Cluster.kept = each, kept  # type: ignore[method-assign]
-        self.shards = pw.items_from_parquet(folder)
-
-    def strike(self, phase: str) -> None:
-        if phase == self.phase and self.left:
-            self.left -= 1
-            import threading
-
-            pids = [worker.pid for worker in self.cluster.workers.values()]
-            threading.Timer(0.05, lambda: os.kill(pids[0], signal.SIGKILL)).start()
+    Cluster.each, Cluster.kept = each, kept  # type: ignore[method-assign]
+    try:
+        yield killed
+    finally:
+        Cluster.each, Cluster.kept = plain  # type: ignore[method-assign]
 
 
 def passes(items: int = 1_000_000) -> None:

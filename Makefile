@@ -6,12 +6,12 @@ BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help demo test mutants check format bench docs constraints clean
+.PHONY: help demo test page mutants check format bench docs constraints clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-13s%s\n", $$1, $$2}' Makefile
 
-demo: $(VENV)/with-plot  ## from two plain tables to an answer, its report and a picture; then a problem of the paper
+demo: $(VENV)/with-plot $(VENV)/with-server  ## from two plain tables to an answer, its report and a picture; then a problem of the paper
 	$(BIN)/probewise demo
 
 # One thread of linear algebra per worker: pytest-xdist already uses every core.
@@ -21,6 +21,10 @@ test: export MKL_NUM_THREADS := 1
 test: export MPLBACKEND := Agg
 test: check  ## check, then run every test
 	$(BIN)/pytest -n auto --dist worksteal
+
+page: export PROBEWISE_BROWSER := 1
+page: $(VENV)/with-dev $(VENV)/with-page  ## open the pages of the server in Chromium, click through them and look for faults
+	$(BIN)/pytest -v tests/test_page_browser.py
 
 mutants: $(VENV)/with-dev  ## change the sources harmfully, a little each time, and see that the tests notice; takes long
 	$(BIN)/python tests/mutants.py

@@ -312,7 +312,8 @@ def test_demo_shows_the_known_values_of_the_instance(folder: Path) -> None:
     result = ok("demo")
     files = re.findall(r"^Written: demo/(\S+)$", result.stdout, flags=re.M)
     pictures = [f"{name}.{ending}" for name in ("search", "transductive") for ending in ("png", "svg")]
-    assert files == ["items.csv", "probes.csv", "report.html", *pictures]
+    assert files == ["items.csv", "probes.csv", "yield.campaign", "report.html", *pictures]
+    assert "The campaign in the browser: " in result.stdout
     assert sorted(path.name for path in (folder / "demo").iterdir()) == sorted(files)
     for name in ("search", "transductive"):
         assert (folder / f"demo/{name}.png").read_bytes().startswith(b"\x89PNG")
@@ -491,7 +492,7 @@ def test_the_demo_does_without_matplotlib_and_says_so(folder: Path, monkeypatch:
     said = " ".join(ok("demo").stdout.split())
     assert "Found: e1, the best item with confidence 95%" in said
     assert "No picture was drawn, because matplotlib is missing; install probewise[plot] to get it." in said
-    assert {path.suffix for path in (folder / "demo").iterdir()} == {".csv", ".html"}
+    assert {path.suffix for path in (folder / "demo").iterdir()} == {".csv", ".html", ".campaign"}
     result = run("demo --json")
     assert json.loads(result.stdout)["pictures"] == []
     assert "install probewise[plot]" in result.stderr

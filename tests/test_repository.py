@@ -29,6 +29,11 @@ HEAVY = (
     "psycopg",
     "sqlite3",
     "threadpoolctl",
+    "starlette",
+    "uvicorn",
+    "argon2",
+    "anyio",
+    "asyncio",
 )
 
 # Promised parameters of each public name, those after * by keyword only; more keywords may be added.

@@ -194,6 +194,23 @@ def test_watchers_are_told_of_what_others_write(visitor: Visitor, name: str, ser
     line.close()
 
 
+def test_campaigns_of_a_database(server: str, tmp_path: Path) -> None:
+    serving = Serving(server, "--state", str(tmp_path / "state.sqlite"))
+    try:
+        visitor = Visitor(serving.url)
+        made = visitor.json(API, {**SETTINGS, "name": "in a database"})
+        assert made.status == 201, made.text
+        name = f"{API}/in%20a%20database"
+        assert visitor.json(f"{name}/ask", {}).json["round"] == 1
+        assert visitor.json(f"{name}/tell", {"rows": {"r1-1": 50.0}}).json["sentence"] == "1 recorded."
+        assert visitor.get(name).json["measurements"] == 1
+        assert "in a database" in visitor.get("/").text
+        assert pw.Campaign.open(f"{server}#in a database").status().measurements == 1
+        assert visitor.json(API, {**SETTINGS, "name": "in a database"}).status == 409
+    finally:
+        assert serving.stop() == 0
+
+
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [

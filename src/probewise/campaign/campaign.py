@@ -123,7 +123,7 @@ class Campaign:
         first = next(records, None)
         if first is None:
             raise InvalidCampaign(f"there is no campaign in {store.name}; create one, or check the name.")
-        campaign = cls(store, first, author=author, once=once)
+        campaign = store.kind(cls)(store, first, author=author, once=once)
         campaign._take(records)
         return campaign
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
+import sys
 from pathlib import Path
 
 import click
@@ -46,8 +49,10 @@ def command(out: Path, no_picture: bool, as_json: bool) -> None:
         return
     if not drawn and not no_picture:
         output.say(UNDRAWN)
-    output.written(*plant["tables"], plant["report"], *plant["pictures"], *paper["pictures"])
+    output.written(*plant["tables"], plant["campaign"], plant["report"], *plant["pictures"], *paper["pictures"])
     output.line(f"Open {plant['report']} in a browser. Your turn: probewise example lab")
+    own = "probewise" if shutil.which("probewise") else sys.argv[0]
+    output.line(f"The campaign in the browser: {own} serve {shlex.quote(str(out))}")
 
 
 def _can_draw() -> bool:

@@ -24,6 +24,7 @@ STORY = (
 
 def shown(out: Path, *, drawn: bool, quiet: bool) -> dict[str, Any]:
     """Search, write and print, the last unless ``quiet``; what --json says."""
+    from probewise.campaign import backup
     from probewise.data import copy_example
     from probewise.data.example import SIGMA
 
@@ -34,13 +35,14 @@ def shown(out: Path, *, drawn: bool, quiet: bool) -> dict[str, Any]:
         output.say(STORY)
         print_roles(problem)
     with TemporaryDirectory() as folder:
-        campaign = pw.Campaign.create(
-            Path(folder) / "yield.campaign", problem, seed=SEED, author="demo", outcome_name="yield", unit="%"
-        )
+        campaign_path = Path(folder) / "yield.campaign"
+        campaign = pw.Campaign.create(campaign_path, problem, seed=SEED, author="demo", outcome_name="yield", unit="%")
         with output.working("Measuring", quiet=quiet):
             seen = _measured(campaign, Path(folder) / "ask.csv")
-        report = out / "report.html"
+        report, kept = out / "report.html", out / "yield.campaign"
         campaign.report(report)
+        kept.unlink(missing_ok=True)  # of an earlier demo
+        backup(campaign_path, kept)
         counts = campaign.ledger.measured.count.tolist()
     pictures = [out / "search.png", out / "search.svg"] if drawn else []
     if drawn:
@@ -53,7 +55,7 @@ def shown(out: Path, *, drawn: bool, quiet: bool) -> dict[str, Any]:
         output.say(last.sentence)
         output.table(("what matters", "points of yield", "interval"), _effects(last))
     found = {"item": last.item, "measurements": last.measurements, "rounds": last.rounds, "sentence": last.sentence}
-    return found | {"tables": [items, probes], "report": report, "pictures": pictures}
+    return found | {"tables": [items, probes], "report": report, "pictures": pictures, "campaign": kept}
 
 
 def _effects(last: Status) -> list[tuple[str, str, str]]:

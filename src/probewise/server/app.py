@@ -26,7 +26,7 @@ from probewise.server.pages.table import PAGES
 from probewise.server.people import Gate
 from probewise.server.shelf import Database, Folder, Shelf
 from probewise.server.site import Site, Way, entrance
-from probewise.server.workers import Workers
+from probewise.server.workers import HEADS, LANES, Workers
 
 WAYS: tuple[Way, ...] = (*api.WAYS, *PAGES, *operation.WAYS)
 """Every way into the server."""
@@ -47,7 +47,7 @@ class App:
 def app(config: Config) -> App:
     """The application of a server."""
     scratch = tempfile.TemporaryDirectory(prefix="probewise-")
-    workers = Workers(config.limits.seconds)
+    workers = Workers(config.limits.seconds, LANES | HEADS if config.is_database else LANES)
     most = config.limits.campaigns
     shelf: Shelf = Database(config.place, workers, most) if config.is_database else Folder(Path(config.place), most)
     accounts = Accounts(config.state_file)

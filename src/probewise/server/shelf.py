@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import stat
@@ -103,16 +104,18 @@ class Database:
         self._url = url.partition("#")[0]
         self._workers = workers
         self._known: tuple[float, dict[str, str]] = (-1.0, {})
+        self._alone = asyncio.Lock()
         self._most = most
 
     async def signs(self) -> dict[str, str]:
         """Every campaign -> the number of its records, not older than half a second."""
-        if time.monotonic() - self._known[0] > _OFTEN:
-            began = time.monotonic()
-            heads = await self._workers.do("read", "heads", url=self._url)
-            named = [(name, f"{count}") for name, count in heads.items() if _LISTED.fullmatch(name)]
-            self._known = (began, dict(named[: self._most]))
-        return self._known[1]
+        async with self._alone:  # many who ask at once ask once
+            if time.monotonic() - self._known[0] > _OFTEN:
+                began = time.monotonic()
+                heads = await self._workers.do("head", "heads", url=self._url)
+                named = [(name, f"{count}") for name, count in heads.items() if _LISTED.fullmatch(name)]
+                self._known = (began, dict(named[: self._most]))
+            return self._known[1]
 
     async def sign(self, name: str) -> str | None:
         """The number of records of one campaign."""

@@ -18,6 +18,8 @@ from probewise.server.worker import SIZE
 
 LANES = {"read": 1, "write": 1, "slow": 1}
 """Kind of work -> processes for it: so nobody who looks waits for somebody who plans, nor for a report."""
+HEADS = {"head": 1}
+"""One more for a database: whether something has changed is asked for often, and must be answered soon."""
 QUEUE = 300
 """Tasks that may wait in one lane."""
 
@@ -143,10 +145,10 @@ class Worker:
 class Workers:
     """All of them, by what they are for."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, lanes: Mapping[str, int] = LANES) -> None:
         self.tally = Tally()
         self._seconds = seconds
-        self._lanes = {lane: [Worker(self.tally) for _ in range(count)] for lane, count in LANES.items()}
+        self._lanes = {lane: [Worker(self.tally) for _ in range(count)] for lane, count in lanes.items()}
 
     async def do(self, lane: str, task: str, **arguments: Any) -> Any:
         """Do a task; those of one campaign are done one after the other, by a process that knows it already."""
@@ -165,8 +167,8 @@ class Workers:
 
     async def stop(self) -> None:
         """Wait for those that write, then end all."""
-        for lane in ("write", "slow", "read"):
-            for worker in self._lanes[lane]:
+        for lane, workers in sorted(self._lanes.items(), key=lambda pair: pair[0] != "write"):
+            for worker in workers:
                 if lane == "write":
                     async with worker._lock:
                         await worker.end()

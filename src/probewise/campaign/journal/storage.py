@@ -8,8 +8,11 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
+from typing import TypeVar
 
 from probewise.errors import InvalidCampaign, StorageConflict
+
+T = TypeVar("T")
 
 VERSION = version("probewise")
 """Version of the package."""
@@ -45,6 +48,10 @@ class Storage(abc.ABC):
         """Store the first lines, in a place in which nothing is stored."""
         for number, line in enumerate(lines):
             self.append(line, after=number)
+
+    def kind(self, usual: type[T]) -> type[T]:
+        """The class of the campaigns that are kept here: the usual one, or one that has its changes made elsewhere."""
+        return usual
 
     @contextmanager
     def writing(self) -> Iterator[Storage]:

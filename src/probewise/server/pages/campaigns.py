@@ -29,10 +29,11 @@ async def campaigns(call: Call) -> Response:
     new = tag("a", "New campaign", href="/new", class_="button") if call.who.creates else None
     head = tag("div", tag("h1", "Campaigns"), new, class_="head")
     body = tag("ul", *rows, class_="campaigns") if rows else _empty(call)
-    answer = page(call, "Campaigns", head, body)
-    if not all(look.done() for look in looks):
-        answer.headers["refresh"] = "2"
-    return answer
+    late = not all(look.done() for look in looks)
+    again = (
+        tag("p", "Some are still being read; load the page again.", class_="soft", data_again="2000") if late else None
+    )
+    return page(call, "Campaigns", head, again, body)
 
 
 def _empty(call: Call) -> Html:

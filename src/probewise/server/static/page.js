@@ -173,6 +173,15 @@ function busy() {
   $$("[data-print]").forEach((own) => own.addEventListener("click", () => print()));
 }
 
+function again() {
+  const mark = $("[data-again]");
+  if (!mark) return;
+  mark.textContent = "Some are still being read; this page loads again by itself.";
+  const timer = setTimeout(() => location.reload(), Number(mark.dataset.again));
+  addEventListener("beforeunload", () => clearTimeout(timer)); // somebody goes on to another page
+}
+
 live();
 grid();
 busy();
+again();

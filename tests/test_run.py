@@ -31,8 +31,8 @@ def test_a_goal_is_an_object() -> None:
     ("outcomes", "sentence"),
     [
         (lambda indices: ["much"] * indices.size, "must return numbers, one per index .*'much'"),
-        (lambda indices: None, r"one outcome per index, asked for 2, got shape \(\)"),
-        (lambda indices: np.zeros((indices.size, 1)), r"got shape \(2, 1\)"),
+        (lambda indices: None, r"one outcome per index, asked for 9, got shape \(\)"),
+        (lambda indices: np.zeros((indices.size, 1)), r"got shape \(9, 1\)"),
         (lambda indices: np.full(indices.size, np.nan), "outcomes must be finite, got nan at position 0"),
     ],
 )

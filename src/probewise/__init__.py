@@ -78,6 +78,7 @@ _WHERE = {
     "Forecast": "algorithms",
     "Standing": "algorithms",
     "Batched": "algorithms",
+    "BestGuess": "algorithms",
     "ALBA": "algorithms",
     "ExploreVerify": "algorithms",
     "FWS": "algorithms",
@@ -163,6 +164,7 @@ if TYPE_CHECKING:
     from probewise.algorithms import SET_ALGORITHMS as SET_ALGORITHMS
     from probewise.algorithms import Algorithm as Algorithm
     from probewise.algorithms import Batched as Batched
+    from probewise.algorithms import BestGuess as BestGuess
     from probewise.algorithms import CombGame as CombGame
     from probewise.algorithms import Disagreement as Disagreement
     from probewise.algorithms import ExploreVerify as ExploreVerify

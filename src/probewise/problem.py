@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -59,6 +59,8 @@ class Problem:
     """Those tables, of the probes and of the items, with all their columns."""
     blocks: tuple[int, ...]
     """Sizes of the blocks, if one of each makes up what is recommended: see ``BestCombination``; else empty."""
+    sign: ClassVar[float] = 1.0
+    """-1 for a problem whose items were negated, so that more is better: see ``turned``."""
 
     def __init__(
         self,
@@ -248,7 +250,9 @@ class Problem:
     @cached_property
     def turned(self) -> Problem:
         """The same problem with negated items: what was the lowest is the highest."""
-        return replace(self, items=-self.items)
+        own = replace(self, items=-self.items)
+        object.__setattr__(own, "sign", -self.sign)
+        return own
 
     @cached_property
     def twins(self) -> NDArray[np.int64]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probewise.coordinates import Array
+from probewise.guess import Prediction
 from probewise.measurements import Measurements
 from probewise.numerals import attained
 
@@ -44,6 +45,8 @@ class Result:
     """Every round, in order; enough to replay the run."""
     confidence: float | None = None
     """What the items have attained, 0 for none yet: docs/confidence-attained.md; None if the algorithm cannot say."""
+    prediction: Prediction | None = None
+    """What the model behind a guess predicts, which is heuristic; None if there is none."""
 
     @property
     def item(self) -> int | None:

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from probewise.algorithms import ALGORITHMS, Algorithm, Sage
+from probewise.algorithms import ALGORITHMS, Algorithm, Batched, Sage
 from probewise.algorithms.base import Standing
 from probewise.coordinates import Array, Counts
 from probewise.design import remembering
 from probewise.errors import InvalidAlgorithm, InvalidGoal, InvalidMeasurements
 from probewise.estimate import least_squares
-from probewise.goals import Answer, Goal, check_question, usual_goal
+from probewise.goals import Answer, BestItem, Goal, check_question, usual_goal
 from probewise.likelihood import fitted
 from probewise.measurements import Measurements
 from probewise.outcomes import CanonicalLaw
@@ -51,11 +51,14 @@ def identify(
     seed: int | None = None,
     progress: Callable[[Progress], None] | None = None,
     budget: int | None = None,
+    batch: int | None = None,
 ) -> Result:
     """Find the best item by calling ``measure(indices) -> outcomes`` round by round, one outcome per index in order.
 
-    At most ``budget`` measurements are made: the last round is cut down to what is left, where the algorithm takes any
-    rounds, or left out. The result is then the best guess, with the confidence that it has attained.
+    At most ``budget`` measurements are made, at most ``batch`` at once. The result is then the best guess, with the
+    confidence that it has attained. If no algorithm is named and the best item is wanted, they are planned for the best
+    guess at the end, by `BestGuess`; else the last round is cut down to what is left, where the algorithm takes any
+    rounds, or left out.
     """
 
     def observe(counts: Counts, step: int) -> Measurements:
@@ -79,16 +82,28 @@ def identify(
         return found
 
     law, entropy = problem.outcome, np.random.SeedSequence(seed).entropy
+    wanted = goal or usual_goal(problem)
     with remembering():
         return loop(
             problem,
-            goal or usual_goal(problem),
-            algorithm or Sage(lean=True),
+            wanted,
+            planned(algorithm, wanted, budget, batch),
             observe=observe,
             stream=lambda step: np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(step,))),
             progress=progress,
             budget=budget,
         )
+
+
+def planned(algorithm: Algorithm[Any] | None, goal: Goal, budget: int | None, batch: int | None) -> Algorithm[Any]:
+    """The algorithm in batches, or the one for a budget or without."""
+    if algorithm is None and budget and isinstance(goal, BestItem):
+        from probewise.algorithms.best_guess import BestGuess  # loaded when needed
+
+        return BestGuess(budget, batch)
+    if algorithm is None:
+        return Sage(lean=True, max_batch=batch)
+    return algorithm if batch is None else Batched(algorithm, batch)
 
 
 FOREVER = 2**45
@@ -115,7 +130,7 @@ def loop(
     rounds, status = 0, "identified"
     plan, came = None, nothing
     while (answer := algorithm.answer(problem, goal, state)) is None:
-        if plan is None and data.n < FOREVER:
+        if plan is None and data.n < FOREVER and not algorithm.spent(problem, goal, state):
             plan, came = algorithm.ask(problem, goal, state, stream(rounds)), nothing
             if budget is not None and algorithm.takes_any_rounds:  # before its outcomes: a round like any other
                 plan = algorithm.limits.cut(plan, budget - data.n, problem.scaled_probes)
@@ -136,8 +151,9 @@ def loop(
     theta = _estimate(problem, data)
     items = answer if answer is not None else algorithm.standing(problem, goal, state).guess or None
     sure = algorithm.confidence(problem, goal, state) if algorithm.attains and items is not None else None
+    guess = algorithm.prediction(problem, goal, state) if algorithm.predicts and answer is None else None
     names = tuple(problem.item_names[i] for i in items or ())
-    return Result(items, names, data.n, data.cost(problem.cost), rounds, status, theta, tuple(history), sure)
+    return Result(items, names, data.n, data.cost(problem.cost), rounds, status, theta, tuple(history), sure, guess)
 
 
 def _estimate(problem: Problem, data: Measurements) -> Array:

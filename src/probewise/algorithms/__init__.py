@@ -11,6 +11,7 @@ from probewise.extensions import Registry, found_class
 
 if TYPE_CHECKING:
     from probewise.algorithms.alba import ALBA
+    from probewise.algorithms.best_guess import BestGuess
     from probewise.algorithms.budgeted import GSE, ODLinBAI, P1Rage, PeaceBudget, XYHalving
     from probewise.algorithms.explore_verify import ExploreVerify
     from probewise.algorithms.glm import GLGapE, RageGLM, SageGLM
@@ -82,10 +83,16 @@ def algorithm_named(name: str) -> type[Algorithm[Any]] | None:
     """The algorithm of that name, of the registry or of another package; None if there is none."""
     if name == Batched.name:
         return Batched
+    if name == "best-guess":
+        return __getattr__("BestGuess")  # type: ignore[no-any-return]
     return found_class(ALGORITHMS, EXTENSIONS, name, Algorithm)  # type: ignore[type-abstract]
 
 
 def __getattr__(name: str) -> Any:
+    if name == "BestGuess":  # not in the registry, since it ends without an answer
+        from probewise.algorithms.best_guess import BestGuess
+
+        return BestGuess
     return Registry({**ALGORITHMS.places, **SET_ALGORITHMS.places, **GLM_ALGORITHMS.places}).called(name)
 
 
@@ -101,6 +108,7 @@ __all__ = [
     "SET_ALGORITHMS",
     "Algorithm",
     "Batched",
+    "BestGuess",
     "CombGame",
     "Disagreement",
     "ExploreVerify",

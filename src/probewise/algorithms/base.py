@@ -14,6 +14,7 @@ from probewise.algorithms.batches import Limits
 from probewise.coordinates import Counts
 from probewise.errors import InvalidAlgorithm
 from probewise.goals import Answer, Goal, Promise
+from probewise.guess import Prediction
 from probewise.measurements import Measurements
 from probewise.pooling import Pooled
 from probewise.problem import Problem
@@ -95,6 +96,8 @@ class Algorithm(abc.ABC, Generic[S]):
     """Settings that journals lack which were begun before there were such settings, and what stood for them then."""
     attains: ClassVar[bool] = False
     """Whether it can say how sure its guess has become; ``confidence`` is refused unless it can."""
+    predicts: ClassVar[bool] = False
+    """Whether its guess comes with a prediction, which is heuristic; ``prediction`` is refused unless it does."""
 
     @property
     @abc.abstractmethod
@@ -162,6 +165,14 @@ class Algorithm(abc.ABC, Generic[S]):
         is looked at; at an answer it is at least 1 - δ. 0 is no confidence yet.
         """
         raise InvalidAlgorithm(f"{self.name} cannot say how sure its guess is; choose one that can, such as Sage.")
+
+    def spent(self, problem: Problem, goal: Goal, state: S) -> bool:
+        """Whether it asks for nothing more although it has no answer, as when a budget is used up."""
+        return False
+
+    def prediction(self, problem: Problem, goal: Goal, state: S) -> Prediction | None:
+        """What it predicts of the items, a pure function of the state; None while there is nothing to go by."""
+        raise InvalidAlgorithm(f"{self.name} does not predict; choose one that does, such as BestGuess.")
 
     def forecast(self, problem: Problem, goal: Goal, state: S) -> Forecast | None:
         """What is left to do, a pure function of the state; None while it cannot be told."""

@@ -13,6 +13,7 @@ from probewise.algorithms.batches import Limits
 from probewise.coordinates import Counts
 from probewise.errors import InvalidAlgorithm
 from probewise.goals import Answer, Goal
+from probewise.guess import Prediction
 from probewise.measurements import Measurements
 from probewise.pooling import Pooled
 from probewise.problem import Problem
@@ -26,6 +27,7 @@ _DECLARED = (
     "takes_any_rounds",
     "forecasts",
     "attains",
+    "predicts",
     "needs",
 )
 
@@ -115,6 +117,14 @@ class Batched(Algorithm[Any]):
     def confidence(self, problem: Problem, goal: Goal, state: Any) -> float | None:
         """Of the algorithm; a round that is not complete does not count."""
         return self.algorithm.confidence(problem, goal, state)
+
+    def spent(self, problem: Problem, goal: Goal, state: Any) -> bool:
+        """Whether the algorithm asks for nothing more."""
+        return self.algorithm.spent(problem, goal, state)
+
+    def prediction(self, problem: Problem, goal: Goal, state: Any) -> Prediction | None:
+        """What the algorithm predicts."""
+        return self.algorithm.prediction(problem, goal, state)
 
     def forecast(self, problem: Problem, goal: Goal, state: Any) -> Forecast | None:
         """The forecast of the algorithm; each of its rounds may take several batches."""

@@ -5,6 +5,7 @@ from probewise.campaign.exchange.rows import Rows
 from probewise.campaign.exchange.told import Told
 from probewise.campaign.findings.confirmation import Confirmation
 from probewise.campaign.findings.effects import Effect
+from probewise.campaign.findings.guesses import Guess, Predicted
 from probewise.campaign.findings.status import ItemStatus, Status
 from probewise.campaign.journal.backup import backup
 from probewise.campaign.journal.places import storage_at
@@ -20,9 +21,11 @@ __all__ = [
     "Campaign",
     "Confirmation",
     "Effect",
+    "Guess",
     "ItemStatus",
     "Ledger",
     "Memory",
+    "Predicted",
     "Record",
     "Rows",
     "Sheet",

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 import numpy as np
+from click.core import ParameterSource
 from numpy.typing import NDArray
 
 import probewise as pw
@@ -47,8 +48,10 @@ Measure = Callable[[NDArray[np.int64]], Array]
 )
 @algorithm_option
 @click.option(
-    "--budget", type=WHOLE, metavar="N", help="Make at most N measurements in total, then name the best guess."
-)
+    "--budget", type=WHOLE, metavar="N",
+    help="Make at most N measurements in total, then name the best guess; without --algorithm, planned for it.",
+)  # fmt: skip
+@click.option("--batch", type=WHOLE, metavar="N", help="Make at most N measurements at once.")
 @delta_option
 @epsilon_option
 @goal_option
@@ -65,6 +68,7 @@ def command(
     theta: str | None,
     algorithm: str,
     budget: int | None,
+    batch: int | None,
     delta: float,
     epsilon: float,
     question: str,
@@ -85,6 +89,8 @@ def command(
 
     Exit code 1: the budget ended before an answer.
     """
+    from probewise.run import planned
+
     if (measure is None) == (theta is None):
         raise click.UsageError("give either --measure COMMAND or --theta, which simulates one")
     problem = source.problem(misfit)
@@ -96,7 +102,8 @@ def command(
     else:
         assert truth is not None
         laboratory = pw.LinearEnvironment(problem, truth, seed=seed).measure
-    chosen = build(algorithm, truth)
+    named = context.get_parameter_source("algorithm") is not ParameterSource.DEFAULT
+    chosen = planned(build(algorithm, truth) if named else None, goal, budget, batch)
     with output.working("Measuring", quiet=as_json):
         result = pw.identify(
             problem,
@@ -116,6 +123,7 @@ def command(
                 "cost": result.cost,
                 "rounds": result.rounds,
                 "confidence": result.confidence,
+                "prediction": _predicted(result),
                 "delta": delta,
                 "epsilon": epsilon,
                 "estimate": dict(zip(problem.feature_names, result.estimate.tolist(), strict=True)),
@@ -165,7 +173,23 @@ def _guessed(result: pw.Result, algorithm: pw.Algorithm[Any], goal: pw.Goal) -> 
     guess = f"Best guess: {listed([repr(name) for name in result.item_names])}{within}"
     if result.confidence is None:
         return f"{guess}; {algorithm.name} does not say how sure that is."
-    return f"{guess}, {attained(result.confidence)}."
+    return f"{guess}, {attained(result.confidence)}.{_foreseen(result)}"
+
+
+def _foreseen(result: pw.Result) -> str:
+    """What the model behind a guess says of it, in a sentence."""
+    if (own := _predicted(result)) is None:
+        return ""
+    span = f"{own['low']:.3g} to {own['high']:.3g} with probability 90 % if its model is right"
+    return f" Predicted, which is not proven: {own['value']:.3g} ({span})."
+
+
+def _predicted(result: pw.Result) -> dict[str, float] | None:
+    """What the model behind a guess says of it, which is heuristic."""
+    own = result.prediction
+    if own is None:
+        return None
+    return {"value": float(own.mean[own.item]), "low": own.low, "high": own.high, "gain": own.gain, "noise": own.noise}
 
 
 def _words(command: str) -> list[str]:

@@ -61,6 +61,10 @@ _UNSAID = (
     "--max-replicates", type=INTEGER, metavar="N", help="Largest number of measurements of one probe in a batch."
 )
 @click.option(
+    "--budget", type=INTEGER, metavar="N",
+    help="Make N measurements in all, planned for the best guess at their end; the confidence attained stays proven.",
+)  # fmt: skip
+@click.option(
     "--amendments", type=NUMBER, default=0.0, show_default=True, metavar="SHARE",
     help="Share of delta to set aside for later corrections and voids of complete rounds, so that delta holds "
     "whatever you correct. With 0, one change raises the bound to 1.5 delta, any number to below 2 delta.",
@@ -115,6 +119,7 @@ def command(
     max_batch: int | None,
     min_batch: int | None,
     max_replicates: int | None,
+    budget: int | None,
     amendments: float,
     rounds: int | None,
     algorithm: str,
@@ -147,7 +152,9 @@ def command(
     store, quantity = _free(path), Quantity(outcome_name, unit)
     check_share(amendments)
     limits = {"max_batch": max_batch, "min_batch": min_batch, "max_replicates": max_replicates}
-    if rounds is not None:
+    if budget is not None:
+        algorithm = _budgeted(budget, algorithm, rounds, min_batch)
+    elif rounds is not None:
         algorithm = f"{algorithm},rounds={rounds}"
     chosen, goal = _algorithm(algorithm, limits), asked_goal(question, delta, epsilon, minimise, promise)
     problem = source.problem(misfit)
@@ -258,6 +265,14 @@ def _algorithm(text: str, limits: dict[str, int | None]) -> pw.Algorithm[Any]:
     if {*given} <= {field.name for field in fields(own)}:  # type: ignore[arg-type]
         return build(",".join([text, *(f"{name}={value}" for name, value in given.items())]))
     return pw.Batched(own, **given)
+
+
+def _budgeted(budget: int, algorithm: str, rounds: int | None, min_batch: int | None) -> str:
+    """The algorithm that plans for a budget; refused beside what it does not go with."""
+    for option, given in (("--algorithm", algorithm != "sage"), ("--rounds", rounds), ("--min-batch", min_batch)):
+        if given:
+            raise click.UsageError(f"--budget has a plan of its own, which {option} does not go with; leave one out")
+    return f"best-guess,budget={budget}"
 
 
 def _check_gaps(gaps: tuple[float, ...], goal: pw.Goal) -> None:

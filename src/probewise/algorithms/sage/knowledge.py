@@ -91,13 +91,13 @@ class Knowledge:
         collected = {z: now.sums(problem, z) for z in now._leaders}
         return replace(now, law=law, last=last, collected=collected, boost=self.boost)
 
-    def confidence(self, problem: Problem, goal: Goal) -> float:
-        """What the item in front has attained, 0 before the first round: docs/confidence-attained.md."""
+    def confidence(self, problem: Problem, goal: Goal, item: int | None = None) -> float:
+        """What an item, or the one in front, has attained, 0 before the first round: docs/confidence-attained.md."""
         if self.winner is None and not self.collected:
             return 0.0
         if problem.n_items == 1:
             return 1.0
-        doubt = self.peaks.doubt(int(self.alive[0]))
+        doubt = self.peaks.doubt(int(self.alive[0]) if item is None else item)
         if goal.epsilon > 0 and self._boosted(problem):  # accounts that epsilon eases are not bounded beyond 1/δ then
             doubt = max(doubt, problem.outcome.left(goal.delta))
         return max(0.0, 1.0 - problem.outcome.part * goal.delta - doubt)

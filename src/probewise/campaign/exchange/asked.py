@@ -12,7 +12,7 @@ from probewise.campaign.state.replay import Trail
 
 
 def asked(ledger: Ledger, trail: Trail, due: str | None, most: int) -> tuple[str, dict[str, Any]] | None:
-    """The record of the next batch, of at most so many rows; None if one is waiting or the search is over."""
+    """The record of the next batch, of at most so many rows; None if one is waiting, or nothing more is asked."""
     if ledger.waiting is not None or trail.answer is not None:
         return None
     charter, number, limits = ledger.charter, len(ledger.sheets) + 1, ledger.charter.algorithm.limits
@@ -20,6 +20,8 @@ def asked(ledger: Ledger, trail: Trail, due: str | None, most: int) -> tuple[str
     body: dict[str, Any] = {"round": number, "begins": whole is None, "due": due}
     if whole is None:
         problem, goal = trail.goal.upward(ledger.problem)
+        if charter.algorithm.spent(problem, goal, trail.state):
+            return None
         whole = charter.algorithm.ask(problem, goal, trail.state, charter.stream(number))
         if limits.split:
             body["whole"] = {"probes": np.flatnonzero(whole).tolist(), "counts": whole[whole > 0].tolist()}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from probewise.adequacy import Adequacy, check_adequacy
 from probewise.algorithms.base import Standing
 from probewise.campaign.findings.effects import Effect, effects
+from probewise.campaign.findings.guesses import Guess, guessed
 from probewise.campaign.findings.numbers import Finished, Numbers, numbers
 from probewise.campaign.state.ledger import Ledger
 from probewise.campaign.state.replay import Trail
@@ -34,6 +35,8 @@ class Appraisal:
     """What each column of the tables does."""
     adequacy: Adequacy
     """The checks on all complete rounds; a confirmation that came after the decision counts too."""
+    guess: Guess | None = None
+    """What a model predicts, which is heuristic; None without a model, and once there is an answer."""
 
 
 def appraised(ledger: Ledger, trail: Trail) -> Appraisal:
@@ -42,6 +45,8 @@ def appraised(ledger: Ledger, trail: Trail) -> Appraisal:
     problem, goal, algorithm = charter.problem, trail.goal, charter.algorithm
     batches = tuple(sheet.measurements(problem.n_probes) for sheet in trail.sheets)
     standings = tuple(algorithm.standing(*trail.search, state) for state in trail.states)
+    if algorithm.predicts:  # the numbers are those of the linear model, and so is who leads by them
+        standings = tuple(replace(standing, guess=()) for standing in standings)
     rounds = Finished(_pool(problem, trail), trail.finished)
     found = numbers(
         problem,
@@ -56,7 +61,15 @@ def appraised(ledger: Ledger, trail: Trail) -> Appraisal:
     )
     now = standings[-1] if standings else algorithm.standing(*trail.search, trail.state)
     matter = effects(problem, goal, rounds.pool, found.data)
-    return Appraisal(batches, standings, now, rounds, found, matter, scrutinised(ledger, trail, found.leader))
+    guess = _guess(ledger, trail, now) if algorithm.predicts and trail.answer is None else None
+    adequate = scrutinised(ledger, trail, found.leader)
+    return Appraisal(batches, standings, now, rounds, found, matter, adequate, guess)
+
+
+def _guess(ledger: Ledger, trail: Trail, now: Standing) -> Guess | None:
+    """The prediction with the stock of now."""
+    found = trail.charter.algorithm.prediction(*trail.goal.upward(ledger.problem), trail.state)
+    return guessed(trail.charter, found, trail.goal.sign, now.remaining.tolist())
 
 
 def _pool(problem: Problem, trail: Trail) -> Pooled:

@@ -11,6 +11,7 @@ from probewise.adequacy import Adequacy
 from probewise.campaign.findings.appraisal import Appraisal
 from probewise.campaign.findings.confirmation import Confirmation, confirmations
 from probewise.campaign.findings.effects import Effect
+from probewise.campaign.findings.guesses import Guess, told
 from probewise.campaign.findings.numbers import Numbers
 from probewise.campaign.findings.words import Words
 from probewise.campaign.journal.storage import VERSION
@@ -97,6 +98,8 @@ class Status:
     """Rounds that were planned to confirm the answer, and what came of them."""
     subtracts: bool
     """Whether distances between items are, to the digits that are known, differences of their estimates."""
+    guess: Guess | None = None
+    """What the model behind a budget predicts, which is heuristic; None without one, and once there is an answer."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain dictionaries and lists."""
@@ -113,10 +116,16 @@ def status(ledger: Ledger, trail: Trail, appraisal: Appraisal) -> Status:
     sound = adequacy.certifies and not any(own.contradicts for own in tests)
     sure = ledger.declared is not None and ledger.declared == trail.answer and sound
     answer = tuple(names[item] for item in ledger.declared) if sure and ledger.declared is not None else None
+    attained, guess = _attained(ledger, trail, sound), appraisal.guess
+    shown = found.guess if guess is None else (names.index(guess.item),)
+    if guess is None:
+        sentence = _sentence(ledger, found, adequacy, tests)
+    else:
+        sentence = _guessed(ledger, trail, told(guess, ledger.charter, attained))
     return Status(
         item=answer[0] if answer else None,
         answer=answer,
-        leader=None if found.leader is None else names[found.leader],
+        leader=guess.item if guess is not None else None if found.leader is None else names[found.leader],
         sure=tuple(names[i] for i in found.sure) if sound else (),
         remaining=tuple(names[i] for i in standing.remaining),
         progress=standing.progress,
@@ -133,18 +142,19 @@ def status(ledger: Ledger, trail: Trail, appraisal: Appraisal) -> Status:
             *adequacy.warnings,
         ),
         items=_items(found),
-        sentence=_sentence(ledger, found, adequacy, tests),
+        sentence=sentence,
         digest=ledger.last.digest,
         amendments=ledger.amended,
         risk=ledger.risk,
-        confidence=_attained(ledger, trail, sound),
+        confidence=attained,
         outcome_name=ledger.charter.quantity.name,
         unit=ledger.charter.quantity.unit,
         checks={check.name: check.verdict for check in adequacy.checks},
-        recipes={names[item]: recipe(ledger.charter, item) for item in found.guess},
+        recipes={names[item]: recipe(ledger.charter, item) for item in shown},
         effects=appraisal.effects,
         confirmations=tests,
         subtracts=found.subtracts,
+        guess=guess,
     )
 
 
@@ -253,6 +263,14 @@ def _amendments(ledger: Ledger) -> Iterator[str]:
         f"{changed}: over all {ledger.amended + 1} versions of the data together, what is declared is wrong with "
         f"probability at most {ledger.risk:.4g}, if nothing was changed because of its outcome or of who was in front."
     )
+
+
+def _guessed(ledger: Ledger, trail: Trail, found: str) -> str:
+    """What is guessed, and what to do next."""
+    sheet, over = ledger.waiting, trail.charter.algorithm.spent(*trail.goal.upward(ledger.problem), trail.state)
+    if sheet is not None:
+        return f"{found} Round {sheet.number} waits for {sheet.left} of its {sheet.size} rows."
+    return found if over else f"{found} Ask for the next batch."
 
 
 def _sentence(ledger: Ledger, found: Numbers, adequacy: Adequacy, tests: Sequence[Confirmation]) -> str:

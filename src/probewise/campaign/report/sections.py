@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from probewise.campaign.findings.guesses import rounded, told
 from probewise.campaign.findings.status import allowed_for, reservation
 from probewise.campaign.findings.words import APART, ItemNumbers
 from probewise.campaign.report import pictures
 from probewise.campaign.report.page import number, places_of, span
 from probewise.campaign.report.view import View
 from probewise.markup import Content, Html, badge, folded, joined, paragraphs, section, table, tag
-from probewise.numerals import attained, listed, percent, plural, with_width
+from probewise.numerals import attained, listed, percent, plural, three_digits, with_width
 from probewise.tables import as_text
 
 TOP, BOTTOM = 20, 5
@@ -25,6 +26,9 @@ PRINTED = 200
 def headline(view: View) -> str:
     """The decision, or what is missing to it, in one sentence."""
     words, now, items = view.words, view.numbers, view.charter.problem.n_items
+    if (guess := view.status.guess) is not None:
+        proven = "" if view.status.confidence is None else f", with {attained(view.status.confidence)}"
+        return f"Best guess: {guess.item}{proven}."
     if now.leader is None:
         return now.sentence if view.trail.sheets else "Nothing has been measured yet."
     names = [now.items[item].name for item in now.guess]
@@ -61,13 +65,7 @@ def decision(view: View) -> Html:
         [
             tag("p", _verdict(view), class_="over"),
             tag("h1", headline(view)),
-            paragraphs(
-                view.numbers.reason,
-                _reserved(view),
-                allowed_for(view.charter).strip() if view.certified else "",
-                *_confirmed(view),
-                class_="lead",
-            ),
+            paragraphs(*_reasons(view), class_="lead"),
             paragraphs(missing(view), class_="soft"),
             _recipes(view),
             tag("dl", *_tiles(view), class_="tiles"),
@@ -76,7 +74,17 @@ def decision(view: View) -> Html:
     )
 
 
+def _reasons(view: View) -> list[str]:
+    """Why the leader leads, or what is guessed."""
+    if (guess := view.status.guess) is not None:
+        return [told(guess, view.charter, view.status.confidence)]
+    allowed = allowed_for(view.charter).strip() if view.certified else ""
+    return [view.numbers.reason, _reserved(view), allowed, *_confirmed(view)]
+
+
 def _verdict(view: View) -> Html:
+    if view.status.guess is not None:
+        return badge("A guess", "undecided")
     if view.certified:
         return badge("Decided", "best")
     return badge("Not certified", "inadequate") if view.declared else badge("Undecided", "undecided")
@@ -144,6 +152,34 @@ def _tiles(view: View) -> list[Html]:
         bar = tag("svg", tag("rect", width=f"{100 * share:.1f}%", height="100%"), class_="bar", aria_hidden="true")
         out.append(tag("div", tag("dt", "way to the answer"), tag("dd", f"{100 * share:.0f} %"), bar))
     return out
+
+
+def guesses(view: View) -> Html | None:
+    """What the model behind a budget predicts, and what of that is proven: nothing."""
+    guess = view.status.guess
+    if guess is None:
+        return None
+    heading = f"predicted {view.charter.quantity.heading}" if view.charter.quantity else "predicted"
+    rows: list[tuple[Content, ...]] = []
+    for place, item in enumerate(guess.items, 1):
+        low, value, high = rounded(item)
+        rows.append((place, item.name, value, f"{low} to {high}", f"{item.measured:,}"))
+    noise = view.charter.quantity.difference(three_digits(guess.noise))
+    wider = f", and {guess.widened:.2f} times as wide as the model alone would have them" if guess.widened > 1 else ""
+    return section(
+        "Best guess",
+        paragraphs(
+            f"These are predictions of a model with main effects and second-order effects of {guess.effects}. How "
+            "large effects of each kind are, it takes from the data. It can be wrong, and nothing here is proven: "
+            "intervals hold with probability 90 % each if the model is right. Each measurement was left out and "
+            f"predicted from the others; intervals are as wide as that asks for{wider}. The noise of one measurement "
+            f"looks like {noise}.",
+            "What is proven is the confidence at the top of the page and the ranking below: both rest on the linear "
+            "model and on rounds that were planned before their outcomes, and neither on this model.",
+        ),
+        table(("#", "item", heading, "90 % interval", "measured"), rows, kinds="nwnnn"),
+        id_="guess",
+    )
 
 
 def ranking(view: View) -> Html:

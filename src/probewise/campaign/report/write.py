@@ -9,13 +9,14 @@ from probewise.campaign.report.chronicle import journal, replaying
 from probewise.campaign.report.evidence import adequacy, assumptions, evidence
 from probewise.campaign.report.matters import matters
 from probewise.campaign.report.page import page
-from probewise.campaign.report.sections import decision, headline, ranking
+from probewise.campaign.report.sections import decision, guesses, headline, ranking
 from probewise.campaign.report.view import View
 from probewise.errors import InvalidCampaign
 from probewise.files import new_file
 from probewise.markup import Html, joined, tag
 
 PARTS = {
+    "guess": "Best guess",
     "ranking": "Ranking",
     "matters": "What matters",
     "evidence": "Evidence",
@@ -45,12 +46,14 @@ def report(now: View) -> str:
 
 def body(now: View) -> Html:
     """All sections, from the decision down to the records."""
-    effects = matters(now)
-    there = {part: title for part, title in PARTS.items() if part != "matters" or effects is not None}
+    effects, guess = matters(now), guesses(now)
+    absent = {"matters": effects is None, "guess": guess is None}
+    there = {part: title for part, title in PARTS.items() if not absent.get(part, False)}
     links = (tag("a", title, href=f"#{part}") for part, title in there.items())
     time = now.ledger.last.time[:16].replace("T", " ")
     parts = [
         tag("header", decision(now), tag("nav", *links)),
+        *([] if guess is None else [guess]),
         ranking(now),
         *([] if effects is None else [effects]),
         evidence(now),

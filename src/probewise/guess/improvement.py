@@ -1,0 +1,176 @@
+"""Improvement: the measurements from which the best guess among all items, measurable or not, gains most."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from probewise.coordinates import Array, Counts
+from probewise.guess.belief import Belief, Posterior, Settings, prior_of, triangle
+from probewise.guess.columns import Columns, Rows
+
+_FRONT = 150
+"""Items that may be the best as far as is looked at: the highest by mean and spread."""
+_OPTIMISM = 2.0
+"""Spreads above its mean at which an item is looked at."""
+_DRAWS = 96
+"""Draws of the values of these items, over all sets of variances."""
+_CHOICE = 300
+"""Probes that are compared for each measurement; of more, those that promise most at first."""
+_FIRST = 800
+"""Probes that the first batch is chosen from; of more, so many at random."""
+_CHUNK = 2000
+"""Probes looked at in one go."""
+_SAMPLE = 300
+"""Items for which the first batch is planned."""
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Measurements, one after the other, each chosen for what those before it leave open."""
+
+    counts: Counts
+    """(n,): how often each probe is measured."""
+    gain: float
+    """By how much the highest mean is expected to rise, in units of outcomes; 0 or more but for the error of draws."""
+
+
+@dataclass
+class _View:
+    """What one set of variances says of the items in front and of the probes, as measurements are chosen."""
+
+    means: Array
+    """(t, s): means of the items in front after what was imagined so far, for each draw."""
+    inner: Array
+    """(t, t): covariances of the items in front,"""
+    cross: Array
+    """(t, c): with the probes to choose from,"""
+    outer: Array
+    """(c, c): and of these."""
+    noise: Array
+    """(c,): variance of a measurement of each probe."""
+
+    @classmethod
+    def of(cls, posterior: Posterior, items: Rows, probes: Rows, draws: int, relative: Array) -> _View:
+        """Before anything is imagined."""
+        means = np.tile(posterior.explained(items)[0][:, None], draws)
+        inner, cross = posterior.covariance(items, items), posterior.covariance(items, probes)
+        noise = posterior.noise * relative[probes] ** 2
+        return cls(means, inner, cross, posterior.covariance(probes, probes), noise)
+
+    def measure(self, at: int, rng: np.random.Generator) -> None:
+        """Imagine a measurement of a probe."""
+        size = np.sqrt(self.outer[at, at] + self.noise[at])
+        told, learned = self.outer[at] / size, self.cross[:, at] / size
+        self.outer = self.outer - np.outer(told, told)
+        self.cross = self.cross - np.outer(learned, told)
+        self.inner = self.inner - np.outer(learned, learned)
+        self.means = self.means + np.outer(learned, rng.standard_normal(self.means.shape[1]))
+
+    def promise(self, sign: float, rng: np.random.Generator) -> Array:
+        """(c,): what a measurement takes off the variance of the best item's value, on average over who is the best."""
+        share = _shares(self.means, self.inner, sign, rng)
+        best = share > 0
+        return np.asarray(share[best] @ self.cross[best] ** 2 / (np.diag(self.outer) + self.noise))
+
+    @property
+    def spread(self) -> Array:
+        """(c,): what a measurement takes off the variances of all items together."""
+        return np.asarray((self.cross**2).sum(axis=0) / (np.diag(self.outer) + self.noise))
+
+
+def _shares(means: Array, covariance: Array, sign: float, rng: np.random.Generator) -> Array:
+    """(t,): how often each item is the best, in a draw for each column of (t, s) means."""
+    values = means + triangle(covariance) @ rng.standard_normal(means.shape)
+    return np.asarray(np.bincount(np.argmax(sign * values, axis=0), minlength=len(means)) / means.shape[1])
+
+
+def next_batch(
+    belief: Belief,
+    size: int,
+    *,
+    room: Array,
+    relative: Array,
+    cost: Array,
+    replicates: int | None,
+    rng: np.random.Generator,
+) -> Batch:
+    """At most ``size`` measurements, no more of a probe than its (n,) ``room`` and ``replicates`` allow.
+
+    Each is the one that takes most, for its (n,) cost, off the variance of the value of the best item, whichever it is
+    in draws from the belief; noise has the (n,) ``relative`` scales.
+    """
+    mean, spread = belief.items
+    front = np.argsort(-(belief.sign * mean + _OPTIMISM * spread), kind="stable")[:_FRONT]
+    items, draws = belief.columns.items[front], -(-_DRAWS // len(belief.posteriors))
+    room = room if replicates is None else np.minimum(room, replicates)
+    choice = _choice(belief, items, np.flatnonzero(room > 0), draws, relative, rng)
+    views = [_View.of(own, items, choice, draws, relative) for own in belief.posteriors]
+    before = float(np.mean([(belief.sign * view.means).max(axis=0).mean() for view in views]))
+    counts, left = np.zeros(relative.size, dtype=np.int64), room[choice].copy()
+    for _ in np.arange(size):
+        if not (free := left > 0).any():
+            break
+        promise = sum(view.promise(belief.sign, rng) for view in views) / cost[choice]
+        at = int(np.argmax(np.where(free, promise, -1.0)))
+        counts[choice[at]] += 1
+        left[at] -= 1
+        for view in views:
+            view.measure(at, rng)
+    after = float(np.mean([(belief.sign * view.means).max(axis=0).mean() for view in views]))
+    return Batch(counts, belief.scale * (after - before))
+
+
+def _choice(
+    belief: Belief, items: Rows, free: Rows, draws: int, relative: Array, rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """Probes worth comparing: all, or those that promise most by themselves."""
+    if free.size <= _CHOICE:
+        return free
+    posterior = belief.posteriors[0]
+    means, promise = np.tile(posterior.explained(items)[0][:, None], _DRAWS), np.empty(free.size)
+    share = _shares(means, posterior.covariance(items, items), belief.sign, rng)
+    likely = share > 0
+    for at in range(0, free.size, _CHUNK):
+        part = free[at : at + _CHUNK]
+        noise = posterior.noise * relative[part] ** 2
+        cross = posterior.covariance(items[likely], part)
+        promise[at : at + _CHUNK] = share[likely] @ cross**2 / (posterior.at(part)[1] + noise)
+    return np.sort(free[np.argsort(-promise, kind="stable")[:_CHOICE]])
+
+
+def first_batch(
+    columns: Columns,
+    size: int,
+    *,
+    room: Array,
+    relative: Array,
+    cost: Array,
+    replicates: int | None,
+    settings: Settings,
+    rng: np.random.Generator,
+) -> Counts:
+    """(n,): measurements that together say most of all items before anything is known; every first few are spread.
+
+    Each takes most, for its cost, off the mean variance of the items under the prior.
+    """
+    room = room if replicates is None else np.minimum(room, replicates)
+    free = np.flatnonzero(room > 0)
+    probes = free if free.size <= _FIRST else np.sort(rng.choice(free, _FIRST, replace=False))
+    items = columns.items
+    items = items if items.size <= _SAMPLE else np.sort(rng.choice(items, _SAMPLE, replace=False))
+    prior = prior_of(columns, settings)
+    view = _View.of(prior, items, probes, 1, relative)
+    counts, left = np.zeros(relative.size, dtype=np.int64), room[probes].copy()
+    even = 1.0 + 1e-6 * rng.random(probes.size)  # whatever the order of the rows
+    for _ in np.arange(size):
+        if not (open_ := left > 0).any():
+            break
+        promise = view.spread * even / cost[probes]
+        at = int(np.argmax(np.where(open_, promise, -1.0)))
+        counts[probes[at]] += 1
+        left[at] -= 1
+        view.measure(at, rng)
+    return counts

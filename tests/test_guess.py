@@ -1,0 +1,236 @@
+"""The model behind a budget, and what it plans."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+import probewise as pw
+from probewise.guess import belief as beliefs
+from probewise.guess.belief import Settings, believed
+from probewise.guess.columns import columns_of
+from probewise.guess.improvement import first_batch, next_batch
+from probewise.measurements import Measurements
+
+FACTORS = {"ligand": list("ABCD"), "solvent": list("xyz"), "temperature": [60.0, 80.0, 100.0], "dose": [1.0, 2.0, 5.0]}
+SPACE = pw.space(FACTORS)
+PROBLEM = pw.Problem.from_tables(SPACE, sigma=1.0)
+COLUMNS = columns_of(PROBLEM)
+
+
+def features(*rows: int) -> np.ndarray:
+    """(k, d): effects, squares and products of two and three of them, written out; the scales are Settings' own."""
+    blocks = []
+    for block in COLUMNS.blocks:
+        square = [] if block.squares is None else [np.sqrt(0.3) * block.squares[list(rows)]]
+        blocks.append(np.hstack([block.main[list(rows)], *square]) * np.sqrt(1.0 / 4))
+    parts = [np.full((len(rows), 1), 2.0), *blocks]
+    for order, weight in ((2, 0.5), (3, 0.2)):
+        for group in itertools.combinations(blocks, order):
+            product = group[0]
+            for other in group[1:]:
+                product = (product[:, :, None] * other[:, None, :]).reshape(len(rows), -1)
+            parts.append(np.sqrt(weight) * product)
+    return np.hstack(parts)
+
+
+def data(rows: np.ndarray, outcomes: np.ndarray, problem: pw.Problem = PROBLEM) -> Measurements:
+    return Measurements.from_outcomes(problem.n_probes, rows, outcomes)
+
+
+def test_covariances_are_those_of_the_effects_written_out() -> None:
+    rows = np.array([0, 5, 17, 60, 107])
+    prior = beliefs.prior_of(COLUMNS, Settings())
+    wanted = features(*rows) @ features(*rows).T
+    np.testing.assert_allclose(prior.covariance(rows, rows), wanted, rtol=1e-12)
+    np.testing.assert_allclose(prior.at(rows)[1], np.diag(wanted), rtol=1e-12)
+
+
+def test_predictions_are_those_of_bayesian_regression_on_the_effects() -> None:
+    """The dual form against weights of all effects, of which there are more than measurements; with a replicate."""
+    rng = np.random.default_rng(0)
+    rows = np.array([0, 5, 5, 17, 60, 107])
+    outcomes = rng.normal(50.0, 10.0, rows.size)
+    settings = Settings(spread=1e-6, noise_spread=1e-6, draws=1)  # variances as they are set
+    belief = believed(COLUMNS, data(rows, outcomes), relative=np.ones(PROBLEM.n_probes), settings=settings)
+    X, Z = features(*rows), features(*range(PROBLEM.n_probes))
+    scaled = (outcomes - outcomes.mean()) / outcomes.std()
+    precision = X.T @ X / 0.05 + np.eye(X.shape[1])
+    weights = np.linalg.solve(precision, X.T @ scaled / 0.05)
+    mean, spread = belief.items
+    np.testing.assert_allclose(mean, outcomes.mean() + outcomes.std() * Z @ weights, rtol=1e-6)
+    variance = np.einsum("ij,ji->i", Z, np.linalg.solve(precision, Z.T))
+    np.testing.assert_allclose(spread, belief.honest * outcomes.std() * np.sqrt(variance), rtol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["tables", "arrays", "many features"])
+def test_slopes_are_those_of_the_likelihood(kind: str) -> None:
+    rng = np.random.default_rng(1)
+    problem = {
+        "tables": PROBLEM,
+        "arrays": pw.Problem(rng.normal(size=(40, 5))),
+        "many features": pw.Problem(rng.normal(size=(40, 30))),
+    }[kind]
+    columns, rows = columns_of(problem), np.arange(0, 40, 3)
+    powers = beliefs._Powers.between(columns, rows, rows)
+    found = beliefs._Data(rows, rng.normal(size=rows.size), 1.0 / rng.integers(1, 4, rows.size), (3.0, 5), powers)
+    prior = Settings().prior(columns)
+    logs = prior[0] + 0.3 * rng.normal(size=prior[0].size)
+    steps = 1e-5 * np.eye(logs.size)
+    slopes = [(found.loss(logs + s, prior)[0] - found.loss(logs - s, prior)[0]) / 2e-5 for s in steps]
+    np.testing.assert_allclose(found.loss(logs, prior)[1], slopes, rtol=1e-5, atol=1e-6)
+
+
+def test_noise_is_not_interpolated_away() -> None:
+    """Main effects with noise of 10, 48 single measurements: the noise that the model sees is that, within a third."""
+    rng = np.random.default_rng(2)
+    effect = {name: rng.normal(0.0, 10.0, len(levels)) for name, levels in FACTORS.items()}
+    values = np.array([sum(own) for own in itertools.product(*effect.values())])
+    seen = []
+    for _ in range(4):
+        rows = rng.choice(PROBLEM.n_probes, 48, replace=False)
+        outcomes = values[rows] + 10.0 * rng.normal(size=48)
+        seen.append(believed(COLUMNS, data(rows, outcomes), relative=np.ones(PROBLEM.n_probes)).noise)
+    assert 6.7 < np.mean(seen) < 13.0
+
+
+def test_spreads_are_honest() -> None:
+    """Of values that the model's own prior drew, 90 % intervals hold about nine in ten, measured or not."""
+    rng, held, rows = np.random.default_rng(3), [], np.arange(PROBLEM.n_probes)
+    root = features(*rows)
+    for _ in range(8):
+        values = 10.0 * root @ rng.normal(size=root.shape[1])
+        some = rng.choice(rows, 30, replace=False)
+        belief = believed(COLUMNS, data(some, values[some] + rng.normal(size=30)), relative=np.ones(rows.size))
+        ends = np.array([belief.interval(item) for item in rows])
+        held.append(np.mean((ends[:, 0] <= values) & (values <= ends[:, 1])))
+    assert 0.84 < np.mean(held) < 0.97
+
+
+def test_spreads_widen_where_the_left_out_are_missed() -> None:
+    """Outcomes with a few huge errors: predictions of what is left out are off by more than a normal law allows."""
+    rng = np.random.default_rng(4)
+    rows = rng.choice(PROBLEM.n_probes, 40, replace=False)
+    belief = believed(COLUMNS, data(rows, rng.standard_t(1.1, 40)), relative=np.ones(PROBLEM.n_probes))
+    assert belief.honest >= 1.0
+    off = np.mean([own.left_out**2 for own in belief.posteriors], axis=0)
+    assert belief.honest == pytest.approx(max(1.0, np.sqrt((off.sum() + 2.0) / (off.size + 2))))
+
+
+def test_left_out_measurements_are_as_if_they_had_never_been() -> None:
+    rng = np.random.default_rng(5)
+    rows, outcomes = np.array([3, 20, 44, 70, 101]), rng.normal(size=5)
+    belief = believed(COLUMNS, data(rows, outcomes), relative=np.ones(PROBLEM.n_probes))
+    posterior = belief.posteriors[0]
+    for at in range(5):
+        rest = np.delete(np.arange(5), at)
+        powers = beliefs._Powers.between(COLUMNS, rows[rest], rows[rest])
+        fewer = beliefs._Data(rows[rest], posterior.data.values[rest], np.ones(4), (0.0, 0), powers)
+        mean, variance = beliefs.Posterior(COLUMNS, posterior.variances, fewer).at(rows[at : at + 1])
+        wanted = (posterior.data.values[at] - mean[0]) / np.sqrt(variance[0] + posterior.noise)
+        assert posterior.left_out[at] == pytest.approx(wanted)
+
+
+def test_outcomes_that_are_all_the_same_are_believed() -> None:
+    """Replicates without any scatter: the noise is small, and nothing breaks."""
+    rows = np.repeat(np.arange(6), 17)
+    belief = believed(COLUMNS, data(rows, np.zeros(rows.size)), relative=np.ones(PROBLEM.n_probes))
+    assert np.isfinite(belief.items).all()
+    assert belief.noise < 0.01
+
+
+def test_values_stay_in_a_known_range() -> None:
+    rows = np.arange(0, 108, 9)
+    outcomes = np.linspace(0.0, 1.0, rows.size)
+    free, bounded = (
+        believed(COLUMNS, data(rows, outcomes), relative=np.ones(108), range=ends) for ends in (None, (0.0, 1.0))
+    )
+    assert free.items[0].max() > bounded.items[0].max()
+    assert 0.0 <= bounded.items[0].min() < bounded.items[0].max() <= 1.0
+    for item in range(0, 108, 10):
+        low, high = bounded.interval(item)
+        assert 0.0 <= low < high <= 1.0
+
+
+def test_means_of_clipped_values_are_those_of_draws() -> None:
+    belief = believed(COLUMNS, data(np.array([0, 50]), np.array([0.0, 1.0])), relative=np.ones(108), range=(0.2, 0.7))
+    mean, variance = belief._clipped(np.array([0.1, 0.8]), np.array([1.0, 0.5]))
+    draws = belief.centre + belief.scale * (
+        np.array([0.1, 0.8]) + np.sqrt([1.0, 0.5]) * np.random.default_rng(0).normal(size=(200_000, 2))
+    )
+    clipped = np.clip(draws, 0.2, 0.7)
+    np.testing.assert_allclose(mean, clipped.mean(axis=0), atol=2e-3)
+    np.testing.assert_allclose(variance, clipped.var(axis=0), rtol=0.02)
+
+
+def limits(problem: pw.Problem = PROBLEM, **changed: object) -> dict:
+    n = problem.n_probes
+    return {"room": np.full(n, np.inf), "relative": np.ones(n), "cost": np.ones(n), "replicates": None} | changed
+
+
+def test_the_first_batch_has_full_rank_as_early_as_can_be() -> None:
+    """Main effects of 4 + 3 levels and two numbers have rank 8: the first 8, and every 8 of table order, at most."""
+    rank = np.linalg.matrix_rank(PROBLEM.probes)
+    for seed in range(3):
+        counts = first_batch(COLUMNS, 8, settings=Settings(), rng=np.random.default_rng(seed), **limits())
+        assert counts.sum() == 8
+        assert np.linalg.matrix_rank(PROBLEM.probes[counts > 0]) == rank
+
+
+def test_batches_mind_stock_and_replicates() -> None:
+    room = np.zeros(108)
+    room[[4, 9, 30]] = [1, 2, 5]
+    for replicates, most in ((None, [1, 2, 5]), (1, [1, 1, 1])):
+        own = limits(room=room, replicates=replicates)
+        first = first_batch(COLUMNS, 20, settings=Settings(), rng=np.random.default_rng(0), **own)
+        belief = believed(COLUMNS, data(np.array([0, 50, 90]), np.array([1.0, 2.0, 0.0])), relative=np.ones(108))
+        later = next_batch(belief, 20, rng=np.random.default_rng(0), **own).counts
+        for counts in (first, later):
+            assert counts[[4, 9, 30]].tolist() == most
+            assert counts.sum() == sum(most)
+
+
+def test_dear_probes_are_measured_less() -> None:
+    cost = np.where(np.arange(108) < 54, 1.0, 20.0)
+    belief = believed(COLUMNS, data(np.arange(0, 108, 9), np.sin(np.arange(12.0))), relative=np.ones(108))
+    counts = next_batch(belief, 8, rng=np.random.default_rng(0), **limits(cost=cost)).counts
+    plain = next_batch(belief, 8, rng=np.random.default_rng(0), **limits()).counts
+    assert counts[54:].sum() < plain[54:].sum()
+
+
+def test_measurements_go_where_they_tell_of_items_that_cannot_be_measured() -> None:
+    """Only A and B can be measured; items have C too, whose solvent effects are theirs."""
+    probes = pw.space({"ligand": ["A", "B"], "solvent": list("xyz"), "temperature": [60.0, 80.0]})
+    items = pw.space({"ligand": ["A", "B"], "solvent": list("xyz"), "temperature": [60.0, 80.0, 100.0]})
+    problem = pw.Problem.from_tables(probes, items)
+    columns, values = columns_of(problem), np.array([0.0, 1.0, 9.0])
+    solvent = np.array([list("xyz").index(name.split(", ")[1]) for name in problem.probe_names])
+    rows = np.arange(12)
+    belief = believed(columns, data(rows, values[solvent], problem), relative=np.ones(12))
+    assert problem.item_names[belief.best].split(", ")[1] == "z"
+    counts = next_batch(belief, 4, rng=np.random.default_rng(0), **limits(problem)).counts
+    assert counts[solvent == 2].sum() >= 3
+
+
+@pytest.mark.parametrize("tables", [True, False])
+def test_low_values_are_found_where_they_are_wanted(tables: bool) -> None:
+    """A bowl: its lowest point is in the middle, where no linear model would look."""
+    grid = pw.space({"a": [0.0, 1.0, 2.0, 3.0, 4.0], "b": [0.0, 1.0, 2.0, 3.0, 4.0]})
+    points = np.array(list(itertools.product(range(5), repeat=2)), dtype=float)
+    problem = pw.Problem.from_tables(grid, sigma=0.1) if tables else pw.Problem(np.c_[np.ones(25), points], sigma=0.1)
+    values = 10.0 * ((points - 2.0) ** 2).sum(axis=1)
+    found = pw.identify(problem, pw.BestItem(minimise=True), measure=lambda i: values[i], budget=18, batch=6, seed=0)
+    assert points[found.item].tolist() == [2.0, 2.0]
+    high = pw.identify(problem, measure=lambda i: values[i], budget=18, batch=6, seed=0)
+    assert values[high.item] == 80.0
+
+
+def test_what_second_order_effects_are_made_of_is_said() -> None:
+    assert COLUMNS.described.startswith("the columns ligand, solvent, temperature, dose")
+    few, many = (columns_of(pw.Problem(np.random.default_rng(0).normal(size=(30, d)))) for d in (3, 20))
+    assert few.described.startswith("3 features, each taken as a number:")
+    assert "20 features, each taken as a number that share one variance" in many.described
+    constant = columns_of(pw.Problem(np.eye(2), np.ones((1, 2))))
+    assert len(constant.blocks) == 2

@@ -32,27 +32,30 @@ ALGORITHMS: dict[str, pw.Algorithm] = {
     "Sage, uniform": pw.SageSets("uniform", growth=1.2),
     "disagreement": pw.Disagreement(),
     "CLUCB, lazy 10 %": pw.CLUCB(lazy=0.1),
+    "CLUCB, lazy 50 %": pw.CLUCB(lazy=0.5),
 }
 DELTA = 0.05
 
 
-def limit(oracle: pw.Oracle, values: np.ndarray) -> tuple[float, float]:
-    """The lower bound on measurements, and the smallest gap."""
+def limit(oracle: pw.Oracle, values: np.ndarray) -> tuple[float, float, float]:
+    """The lower bound on measurements, that of uniform sampling, and the smallest gap."""
     leader = oracle.best(values)
     others = rivals(oracle, values, leader)
     gaps = values[leader].sum() - others @ values
     ones = np.ones(values.size)
     design = set_design(leader, others, gaps, ones, ones, tol=0.01)
-    return 2.0 * design.lower * (1 - 2 * DELTA) * math.log((1 - DELTA) / DELTA), float(gaps.min())
+    nats = 2.0 * (1 - 2 * DELTA) * math.log((1 - DELTA) / DELTA)
+    uniform = float((values.size * (others != leader).sum(axis=1) / gaps**2).max())
+    return nats * design.lower, nats * uniform, float(gaps.min())
 
 
 def rows(name: str, runs: int, seed: int, by: str) -> Iterator[str]:
     oracle = FAMILIES[name]
     values = np.random.default_rng(seed).standard_normal(oracle.size)
     problem, goal = pw.Problem(np.eye(oracle.size)), pw.BestSet(oracle, DELTA)
-    least, gap = limit(oracle, values)
+    least, uniform, gap = limit(oracle, values)
     best = tuple(int(e) for e in np.flatnonzero(oracle.best(values)))
-    yield f"{name}: {oracle.size} elements, gap {gap:.3g}, limit {least:,.0f}"
+    yield f"{name}: {oracle.size} elements, gap {gap:.3g}, limit {least:,.0f}, of uniform {uniform:,.0f}"
     for label, algorithm in ALGORITHMS.items():
         if by not in label:
             continue

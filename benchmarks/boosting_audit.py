@@ -28,7 +28,7 @@ from probewise.measurements import Measurements
 from probewise.pooling import Sums
 
 LAW = pw.Gaussian(1.0, normal=True)
-SCALES = np.linspace(0.0, 1.0, 21)
+SCALES = np.linspace(0.0, 1.0, 11)
 
 
 def upper(errors: int, runs: int) -> float:
@@ -92,12 +92,13 @@ def adversary(paths: int, delta: float, seed: int, *, trust: bool, growth: float
             by[near] = trusting(made[near], np.exp(lacking[near]))
         else:
             by = boosting.boosts(LAW, Sums(w, s), more, unit, 1.0, lacking)
-        value = np.full((SCALES.size, on.size), -np.inf)
-        for k, rho in enumerate(SCALES):  # the mean of what the account will be, by the adversary's own quadrature
-            at = s[:, None] + rho * root[:, None] * x
-            made = log_wealth(at, (w + more)[:, None], unit[:, None]) - begun[:, None] + by[:, None]
-            value[k] = np.exp(np.minimum(made, lacking[:, None])) @ mass
-        rho = SCALES[np.argmax(value, axis=0)]
+        rho, close = np.ones(on.size), np.flatnonzero(by > 0)  # without a boost, no scale is better than the stated one
+        value = np.zeros((SCALES.size, close.size))
+        for k, scale in enumerate(SCALES):  # the mean of what the account will be, by the adversary's own quadrature
+            at = s[close, None] + scale * root[close, None] * x
+            made = log_wealth(at, (w + more)[close, None], unit[close, None]) - begun[close, None] + by[close, None]
+            value[k] = np.exp(np.minimum(made, lacking[close, None])) @ mass
+        rho[close] = SCALES[np.argmax(value, axis=0)]
         total[on] = s + rho * root * rng.standard_normal(on.size)
         precision[on] = w + more
         made = log_wealth(total[on], precision[on], unit) - begun

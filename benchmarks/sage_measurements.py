@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -112,9 +113,19 @@ def authors(problem: pw.Problem, theta: Any, delta: float, seed: int) -> list[fl
     return found
 
 
-def identified(problem: pw.Problem, theta: Any, psi: float, delta: float, seed: list[int], others: list[float]) -> Run:
+SAGE: dict[str, pw.Sage] = {
+    "default": pw.Sage(),
+    "lean": pw.Sage(lean=True),
+    "before": pw.Sage(opening=0.0, boost=False, printed=False),
+}
+"""Its settings: of campaigns, of ``identify``, and before the first round was bet on."""
+
+
+def identified(
+    problem: pw.Problem, theta: Any, psi: float, delta: float, seed: list[int], others: list[float], algorithm: pw.Sage
+) -> Run:
     """Sage once, with the information that it has at the end."""
-    algorithm, goal, environment = pw.Sage(), pw.BestItem(delta), LinearEnvironment(problem, theta)
+    goal, environment = pw.BestItem(delta), LinearEnvironment(problem, theta)
     state, rng = algorithm.init(problem, goal), np.random.default_rng(seed)
     while (answer := algorithm.answer(problem, goal, state)) is None:
         state = algorithm.tell(problem, goal, state, environment.draw(algorithm.ask(problem, goal, state, rng), rng))
@@ -127,7 +138,9 @@ def identified(problem: pw.Problem, theta: Any, psi: float, delta: float, seed: 
     return Run(n, n / (2 * psi * limit), information / limit, answer == (best,), n / others[0], n / others[1])
 
 
-def cases(names: list[str], runs: int, delta: float) -> dict[str, list[Run]]:
+def cases(
+    names: list[str], runs: int, delta: float, algorithm: pw.Sage, *, normal: bool, alone: bool
+) -> dict[str, list[Run]]:
     out: dict[str, list[Run]] = {}
     for name in names:
         case, found = ALL[name], []
@@ -137,19 +150,21 @@ def cases(names: list[str], runs: int, delta: float) -> dict[str, list[Run]]:
                 problem, theta = case.draw(run)
                 if psi is None or case.rage is None:
                     psi = pw.hardness(problem, theta, tol=1e-2).psi_lower
-                if delta != 0.05:
+                if normal:
+                    problem = replace(problem, outcome=pw.Gaussian(1.0, normal=True))
+                if delta != 0.05 or alone:
                     others = [np.nan, np.nan]
                 elif case.rage is None or case.oracle is None:
                     others = authors(problem, theta, delta, run)
                 else:
                     others = [case.rage, case.oracle]
-                found.append(identified(problem, theta, psi, delta, [run, 7], others))
+                found.append(identified(problem, theta, psi, delta, [run, 7], others, algorithm))
         out[name] = found
         n = np.array([r.measurements for r in found], dtype=float)
         mean, error = n.mean(), n.std(ddof=1) / np.sqrt(runs)
         _, ratio, confidence, correct, of_rage, of_oracle = np.mean(found, axis=0)
         wrong = round(runs * (1 - correct))
-        bars = f"  {of_rage:5.3f}{of_oracle:8.3f}" if delta == 0.05 else ""
+        bars = f"  {of_rage:5.3f}{of_oracle:8.3f}" if delta == 0.05 and not alone else ""
         parts = f"{ratio:>6.2f}{confidence:>11.2f}{ratio / confidence:>8.2f}{wrong:>6}{bars}"
         print(f"  {name:<24}{mean:>12,.0f} ± {error:<12,.0f}{parts}", flush=True)
     return out
@@ -188,18 +203,27 @@ def main() -> int:
     parser.add_argument("--delta", type=float, action="append", help="may be repeated; default 0.2, 0.05, 0.01, 1e-4")
     parser.add_argument("--instance", action="append", choices=list(ALL), help="may be repeated; default all")
     parser.add_argument("--more", action="store_true", help="instances on which the authors' code was not run")
+    parser.add_argument(
+        "--sage", choices=list(SAGE), default="lean", help="settings of Sage; default those of identify"
+    )
+    parser.add_argument("--normal", action="store_true", help="say that the noise is normal")
+    parser.add_argument("--alone", action="store_true", help="without the authors' methods")
     parser.add_argument("--rivals", type=int, default=0, metavar="RUNS", help="runs of the other algorithms")
     options = parser.parse_args()
     names, good = options.instance or list(MORE if options.more else CASES), None
     for delta in options.delta or [0.2, 0.05, 0.01, 1e-4]:
         print(f"\nδ = {delta:g}, {options.runs} runs")
-        parts = f"{'ratio':>6}{'confidence':>11}{'design':>8}{'wrong':>6}{'  /RAGE /oracle' if delta == 0.05 else ''}"
+        bars = "  /RAGE /oracle" if delta == 0.05 and not options.alone else ""
+        parts = f"{'ratio':>6}{'confidence':>11}{'design':>8}{'wrong':>6}{bars}"
         print(f"  {'instance':<24}{'measurements':<27}{parts}")
-        found = cases(names, options.runs, delta)
+        settings = {"normal": options.normal, "alone": options.alone}
+        found = cases(names, options.runs, delta, SAGE[options.sage], **settings)
         ratios = [np.mean([r.ratio for r in runs]) for runs in found.values()]
         mean = float(np.exp(np.mean(np.log(ratios))))
-        print(f"  geometric mean of the ratios {mean:.2f}")
-        if delta == 0.05:
+        errors = [np.std([r.ratio for r in runs], ddof=1) / np.mean([r.ratio for r in runs]) for runs in found.values()]
+        error = mean * float(np.sqrt(np.sum(np.square(errors)) / options.runs)) / len(errors)
+        print(f"  geometric mean of the ratios {mean:.2f} ± {error:.2f}")
+        if delta == 0.05 and not options.alone:
             shares = [np.mean(runs, axis=0)[-2:] for runs in found.values()]
             good = all(rage <= 0.25 and oracle <= 0.5 for rage, oracle in shares)
             good = good and (mean <= 2.8 or set(names) != set(CASES))

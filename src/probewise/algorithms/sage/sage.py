@@ -269,7 +269,8 @@ class Sage(Algorithm[State]):
 
     def _crowded(self, problem: Problem, goal: Goal) -> bool:
         most = self.all_pairs
-        return most is not None and problem.n_items > max(most, 1) and isinstance(goal, BestItem)
+        kept = problem.shards is None and isinstance(goal, BestItem)
+        return kept and most is not None and problem.n_items > max(most, 1)
 
     def _progress(self, problem: Problem, goal: Goal, state: State) -> float:
         """How far the weakest account has come, as far as that is looked at."""

@@ -244,8 +244,7 @@ class Problem:
     @cached_property
     def unit(self) -> Array:
         """(d,): the size of each feature, the largest entry in any probe; 1 where that is 0."""
-        size = np.abs(self.probes).max(axis=0)
-        return _frozen(np.where(size > 0, size, 1.0))
+        return _frozen(np.where((size := np.abs(self.probes).max(axis=0)) > 0, size, 1.0))
 
     @cached_property
     def turned(self) -> Problem:
@@ -269,16 +268,13 @@ class Problem:
 def _law(sigma: ArrayLike | Literal["unknown"] | None, outcome: Law | None) -> Law:
     """The law that is given, or the one for which sigma is short."""
     if outcome is None:
-        return Gaussian(unknown=True) if isinstance(sigma, str) and sigma == "unknown" else Gaussian(_given(sigma))
+        unknown = isinstance(sigma, str) and sigma == "unknown"
+        return Gaussian(unknown=True) if unknown else Gaussian(1.0 if sigma is None else numeric(sigma, "sigma"))
     if sigma is not None:
         raise InvalidProblem("sigma is short for outcome=Gaussian(sigma); give only one of them.")
     if not isinstance(outcome, Law):
         raise InvalidProblem(f"outcome is an object such as Gaussian(2.5), got {outcome!r:.80}.")
     return outcome
-
-
-def _given(sigma: ArrayLike | None) -> ArrayLike:
-    return 1.0 if sigma is None else numeric(sigma, "sigma")
 
 
 def _frozen(array: Array) -> Array:

@@ -633,6 +633,7 @@ def test_the_page_lists_the_keys_of_json(name: str, folder: Path) -> None:
         "simulate": lambda: ok(f"simulate {COMMON} --theta 1,0 --runs 2 --json"),
         "reproduce": reproduced,
         "audit": lambda: ok("audit --method rage-paper --delta 0.3 --runs 5 --json"),
+        "arena": lambda: ok("arena --method uniform --instance coins --out arena --json"),
         "example": lambda: ok("example lab --json"),
         "example-measure": lambda: ok("example-measure lab.csv --json"),
         "space": lambda: ok("space factors.toml --out items.parquet --json"),

@@ -98,11 +98,18 @@ def test_the_bound_of_campaigns_that_set_nothing_aside(tmp_path: Path) -> None:
     assert any(text.startswith(CHANGED) and "at most 0.6" in text for text in status.warnings)
 
 
+FIRST = {
+    "alba", "explore-verify", "g-static", "lingape", "rage", "sage", "uniform", "xy-adaptive", "xy-oracle", "xy-static",
+}  # fmt: skip
+"""The algorithms of 0.1.0."""
+
+
 def test_the_journals_have_everything() -> None:
     texts = [path.read_text("utf-8") for path in JOURNALS if path.suffix == ".jsonl"]
     records = [json.loads(line) for text in texts for line in text.split("\n") if line]
     assert {record.get("kind") for record in records} >= set(KINDS)
     begun = [record["body"]["algorithm"] for record in records if record.get("kind") == "created"]
-    assert {algorithm["name"] for algorithm in begun} == set(ALGORITHMS)
+    assert {algorithm["name"] for algorithm in begun} == FIRST  # later ones have no journals of that version
+    assert set(ALGORITHMS) >= FIRST
     sides = {path.name.partition(".")[2] for path in HERE.glob("*/*-log.*")}
     assert sides == {"campaign", "campaign-wal", "campaign-shm", "json"}

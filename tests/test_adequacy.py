@@ -263,6 +263,6 @@ def test_a_campaign_with_too_few_replicates_for_a_bound_refuses_nothing():
     rows = [{"probe": "0", "outcome": 1.0}, {"probe": "0", "outcome": 1.0 + 1e-7}, {"probe": "1", "outcome": 0.0}]
     campaign.tell(rows, off_plan=True)
     campaign.tell([{"probe": "0", "outcome": 1.1}, {"probe": "1", "outcome": 0.5}], off_plan=True)
-    found = scrutinised(campaign.ledger, 0)
+    found = scrutinised(campaign.ledger, campaign._replayed(campaign.ledger), 0)
     assert found.certifies
     assert found.drift.log_evidence == -np.inf

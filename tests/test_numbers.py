@@ -297,9 +297,9 @@ def test_checks_for_noise_of_unknown_scale() -> None:
     rng = np.random.default_rng(0)
     rows = [{"probe": str(probe), "outcome": 50.0 * rng.normal()} for probe in (0, 1, 2) * 6]
     lab.tell(rows[:3], off_plan=True)
-    assert scrutinised(lab.ledger, None).verdict == "unchecked"
+    assert scrutinised(lab.ledger, lab._replayed(lab.ledger), None).verdict == "unchecked"
     lab.tell(rows, off_plan=True)
-    checks = scrutinised(lab.ledger, None)
+    checks = scrutinised(lab.ledger, lab._replayed(lab.ledger), None)
     assert checks.noise.found == "The noise is not stated but estimated from replicates."
     assert checks.verdict == "adequate"
 
@@ -336,5 +336,5 @@ def test_a_campaign_is_checked_at_the_noise_that_is_known_of_it(
         repr(check_adequacy(problem, goal, rounds, sigma=sigma, bounded=replicates == 8, leader=leader))
         for leader in (None, 3)
     ]
-    assert [repr(scrutinised(lab.ledger, leader)) for leader in (None, 3)] == wanted
+    assert [repr(scrutinised(lab.ledger, lab._replayed(lab.ledger), leader)) for leader in (None, 3)] == wanted
     assert replicates == 1 or wanted[0] != wanted[1]

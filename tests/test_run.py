@@ -51,9 +51,10 @@ def test_what_a_laboratory_raises_goes_through() -> None:
 
 def test_items_that_never_differ_end_with_the_budget() -> None:
     result = identify()
-    assert (result.item, result.status) == (0, "budget exhausted")  # a guess, without any confidence
+    assert result.status == "budget exhausted"
+    assert result.item in (0, 1)  # a guess, without any confidence
     assert (result.confidence, result.measurements) == (0.0, 100)
-    assert "best guess '0', no confidence yet" in repr(result)
+    assert f"best guess '{result.item}', no confidence yet" in repr(result)
 
 
 @pytest.mark.parametrize("algorithm", [pw.Sage(growth=2.0), pw.Rage("tight"), pw.XYStatic(growth=2.0)])

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -63,22 +64,25 @@ def test_dask_workers_do_not_matter(reference: Runs) -> None:
         assert simulated(workers=2, backend="dask").digest == reference.digest
 
 
+@dataclass(frozen=True)
 class Mortal(pw.Uniform):
     """Ends the process that it runs in, once: where there is no file yet."""
 
+    mark: str = ""
+    """The file; workers that ran before would not see a variable of the environment."""
+
     def init(self, problem: pw.Problem, goal: pw.Goal) -> Any:
-        mark = Path(os.environ["PROBEWISE_TEST_MARK"])
-        if not mark.exists():
-            mark.touch()
+        if not Path(self.mark).exists():
+            Path(self.mark).touch()
             os.kill(os.getpid(), signal.SIGKILL)
         return pw.Uniform.init(self, problem, goal)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="processes end in other ways")
-def test_a_killed_worker_is_told_and_the_journal_goes_on(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_killed_worker_is_told_and_the_journal_goes_on(tmp_path: Path) -> None:
     pytest.importorskip("joblib")
-    monkeypatch.setenv("PROBEWISE_TEST_MARK", str(tmp_path / "mark"))
-    about: dict[str, Any] = {"algorithm": Mortal(), "runs": 6, "workers": 2, "journal": tmp_path / "runs.jsonl"}
+    mortal = Mortal(mark=str(tmp_path / "mark"))
+    about: dict[str, Any] = {"algorithm": mortal, "runs": 6, "workers": 2, "journal": tmp_path / "runs.jsonl"}
     problem, theta = pw.Problem(np.eye(2)), np.array([1.0, 0.0])
     with pytest.raises(pw.WorkerLost, match="of 6 runs were finished; the journal has these, and the same"):
         pw.simulate(problem, theta, **about)

@@ -87,7 +87,7 @@ def identify(
         return loop(
             problem,
             wanted,
-            planned(algorithm, wanted, budget, batch),
+            planned(problem, algorithm, wanted, budget, batch),
             observe=observe,
             stream=lambda step: np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(step,))),
             progress=progress,
@@ -95,9 +95,11 @@ def identify(
         )
 
 
-def planned(algorithm: Algorithm[Any] | None, goal: Goal, budget: int | None, batch: int | None) -> Algorithm[Any]:
-    """The algorithm in batches, or the one for a budget or without."""
-    if algorithm is None and budget and isinstance(goal, BestItem):
+def planned(
+    problem: Problem, algorithm: Algorithm[Any] | None, goal: Goal, budget: int | None, batch: int | None
+) -> Algorithm[Any]:
+    """The algorithm, in batches; where none is named Sage, or for a budget `BestGuess`, which needs items in memory."""
+    if algorithm is None and budget and isinstance(goal, BestItem) and problem.shards is None:
         from probewise.algorithms.best_guess import BestGuess  # loaded when needed
 
         return BestGuess(budget, batch)

@@ -103,7 +103,7 @@ def command(
         assert truth is not None
         laboratory = pw.LinearEnvironment(problem, truth, seed=seed).measure
     named = context.get_parameter_source("algorithm") is not ParameterSource.DEFAULT
-    chosen = planned(build(algorithm, truth) if named else None, goal, budget, batch)
+    chosen = planned(problem, build(algorithm, truth) if named else None, goal, budget, batch)
     with output.working("Measuring", quiet=as_json):
         result = pw.identify(
             problem,

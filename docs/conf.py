@@ -46,9 +46,9 @@ smartquotes = False  # the ' of y'θ is a transpose
 def plain(app: Sphinx, what: str, name: str, obj: object, options: object, lines: list[str]) -> None:
     """Docstrings are plain sentences: |y|, y* and w_ are mathematics, only ``code`` is markup."""
     if what == "data":  # public data are described where they are defined; autodoc would show the docstring of dict
-        public = name.rpartition(".")[2]
-        home = ModuleAnalyzer.for_module(f"probewise.{probewise._WHERE[public]}")
-        lines[:] = home.find_attr_docs().get(("", public), [])
+        module, _, public = name.rpartition(".")
+        module = f"probewise.{probewise._WHERE[public]}" if public in probewise._WHERE else module
+        lines[:] = ModuleAnalyzer.for_module(module).find_attr_docs().get(("", public), [])
     for i, line in enumerate(lines):
         parts = re.split(r"(``.*?``)", line)
         lines[i] = "".join(p if p.startswith("``") else re.sub(r"([|*_`\\])", r"\\\1", p) for p in parts)

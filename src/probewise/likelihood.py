@@ -10,7 +10,7 @@ from probewise.coordinates import Array, Counts
 from probewise.measurements import Measurements
 from probewise.outcomes import CanonicalLaw
 
-STEPS, DECREMENT = 60, 1e-9
+_STEPS, _DECREMENT = 60, 1e-9
 """Newton steps at most, and the gain at which the next one is not needed."""
 LARGEST = 1e4
 """Parameters beyond which a likelihood counts as one that is largest at infinity."""
@@ -49,7 +49,7 @@ def fitted(
     part = _Part(law, rows, np.zeros(asked.size) if offset is None else offset[asked], data, asked, penalty)
     theta, ridge = np.zeros(probes.shape[1]), penalty * np.eye(probes.shape[1])
     value = part.value(theta)
-    for _ in range(STEPS):
+    for _ in range(_STEPS):
         linear = part.linear(theta)
         information = (rows.T * (part.count * law.information(linear))) @ rows + ridge
         slope = rows.T @ (part.total - part.count * law.mean(linear)) - penalty * theta
@@ -60,7 +60,7 @@ def fitted(
         gain = float(slope @ step)
         if not np.isfinite(gain) or np.abs(theta).max(initial=0.0) > LARGEST:
             break
-        if gain <= DECREMENT:
+        if gain <= _DECREMENT:
             return Fit(theta, value, information, True)
         size, better = 1.0, part.value(theta + step)
         while not better >= value + 0.1 * size * gain and size > 1e-9:

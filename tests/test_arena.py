@@ -38,7 +38,9 @@ def test_a_cell_is_what_simulate_gives(cells):
 def test_every_method_is_there_with_what_it_must_know():
     problem, theta = arena.GROUNDS["near tie"].draw()
     made = {name: make(problem, theta) for name, make in arena.contenders().items()}
-    assert set(pw.ALGORITHMS) <= set(made)
+    fixed = {name for name, kind in pw.ALGORITHMS.items() if "budget" in kind.__dataclass_fields__}
+    assert set(pw.ALGORITHMS) - fixed <= set(made)
+    assert not fixed & set(made)
     np.testing.assert_array_equal(made["xy-oracle"].theta, theta)
     assert made["alba"].norm_bound == 1.0
 
@@ -53,6 +55,11 @@ def test_who_cannot_do_it_says_why(cells, monkeypatch):
     page = arena_page.drawn([*cells, found], scale="quick", seed=3)
     assert "What cannot be done" in page
     assert "not on a Monday." in page
+
+
+def test_a_method_that_would_take_too_long_is_left_out():
+    (found,) = arena.arena(["m-lingape"], ["near tie"], Scale((0.1,), 4, 1e-6))
+    assert re.fullmatch(r"left out at this scale: a run would take about \d+ s\.", found.refused)
 
 
 def test_data_that_cannot_be_had_are_named(monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +30,10 @@ MOST = 1_000
 """Measurements after which a run is given up, in multiples of the limit."""
 _LEAST = 3
 """Runs of a method that takes longer than a cell may take."""
+_PILOT = 300
+"""Measurements after which a method that measures one by one is known to be fast enough or not."""
+_USUAL = 5.0
+"""Measurements that such a method needs, in multiples of the limit, about."""
 
 
 class Ground(NamedTuple):
@@ -121,11 +125,18 @@ class Cell(NamedTuple):
 
 
 def contenders() -> dict[str, Make]:
-    """Every algorithm of the package and of others installed here, with its defaults; what must be known is told."""
-    own: dict[str, Make] = {name: partial(informed, name) for name in ALGORITHMS}
+    """Every algorithm of the package and of others installed here, with its defaults; what must be known is told.
+
+    Methods that spend a fixed budget make no promise about δ, and are compared with each other: docs/field.md.
+    """
+    own: dict[str, Make] = {name: partial(informed, name) for name, kind in ALGORITHMS.items() if not _spends(kind)}
     own |= {name: partial(_installed, name) for name in extensions(EXTENSIONS) if name not in own}
     own["rage-tight"] = lambda problem, theta: Rage("tight")
     return own
+
+
+def _spends(kind: type[Algorithm[Any]]) -> bool:
+    return "budget" in {own.name for own in fields(kind)}  # type: ignore[arg-type]
 
 
 def _installed(name: str, problem: Problem, theta: Array) -> Algorithm[Any]:
@@ -181,6 +192,7 @@ class _Fight(NamedTuple):
         """The faster of two runs, as one may compile, tells how many the time allows; who cannot do it says why."""
         try:
             algorithm = make(problem, theta)
+            self._check_pace(problem, theta, algorithm, noise)
             found = self._runs(problem, theta, algorithm, noise, min(2, self.scale.runs))
             slow = max(float(found["seconds"].min()), 1e-9)
             runs = int(np.clip(self.workers * self.scale.seconds / slow, min(_LEAST, self.scale.runs), self.scale.runs))
@@ -194,6 +206,16 @@ class _Fight(NamedTuple):
             int(np.count_nonzero(given_up)), exact_rate(wrong, runs).high, found.mean("measurements"),
             found.standard_error("measurements"), float(np.median(found["seconds"])), "",
         )  # fmt: skip
+
+    def _check_pace(self, problem: Problem, theta: Array, algorithm: Algorithm[Any], noise: Noise | None) -> None:
+        """Refuse a method that measures one by one and would take far longer than a cell may."""
+        few = min(_PILOT, math.ceil(self.limit))
+        pilot = simulate(
+            problem, theta, algorithm, BestItem(self.delta), runs=2, seed=self.seed, noise=noise, budget=few
+        )
+        slow = float((pilot["seconds"] / np.maximum(pilot["measurements"], 1)).min()) * _USUAL * self.limit
+        if (pilot["rounds"] > 0.5 * few).any() and slow > 2 * self.scale.seconds * self.workers:
+            raise InvalidAlgorithm(f"left out at this scale: a run would take about {slow:.0f} s.")
 
     def _runs(self, problem: Problem, theta: Array, algorithm: Algorithm[Any], noise: Noise | None, runs: int) -> Runs:
         name = file_stem(f"{self.instance} {self.delta:g} {self.method}")

@@ -131,7 +131,7 @@ def contenders() -> dict[str, Make]:
     """
     own: dict[str, Make] = {name: partial(informed, name) for name, kind in ALGORITHMS.items() if not _spends(kind)}
     own |= {name: partial(_installed, name) for name in extensions(EXTENSIONS) if name not in own}
-    own["rage-tight"] = lambda problem, theta: Rage("tight")
+    own["rage-paper"] = lambda problem, theta: Rage("paper")
     return own
 
 

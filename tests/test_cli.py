@@ -568,6 +568,17 @@ def test_help_does_not_load_what_it_does_not_need() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "\n"
 
 
+def test_parts_of_numpy_that_no_command_uses_are_loaded_when_something_is_taken_from_them() -> None:
+    code = (
+        "import sys; from probewise.cli.sparing import UNUSED, spare; spare(); import numpy as np, scipy.linalg; "
+        "print(*(part for part in UNUSED if f'numpy.{part}._private' in sys.modules or 'unittest' in sys.modules)); "
+        "np.testing.assert_allclose(np.ma.array([1.0]), np.polynomial.Polynomial([1.0])(0)); "
+        "print(np.f2py.get_include() != '', np.ctypeslib.c_intp is not None, 'unittest' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "\nTrue True True\n"
+
+
 # --- the page ------------------------------------------------------------------------------------------------------
 
 

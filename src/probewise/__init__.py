@@ -23,7 +23,7 @@ _WHERE = {
     "BestCombination": "goals",
     "BestItem": "goals",
     "TopM": "goals",
-    "BestSet": "goals",
+    "BestSet": "goals.best_set",
     "Oracle": "oracles",
     "Subsets": "oracles",
     "Assignments": "oracles",
@@ -229,11 +229,11 @@ if TYPE_CHECKING:
     from probewise.goals import Answer as Answer
     from probewise.goals import BestCombination as BestCombination
     from probewise.goals import BestItem as BestItem
-    from probewise.goals import BestSet as BestSet
     from probewise.goals import BetterThan as BetterThan
     from probewise.goals import Claims as Claims
     from probewise.goals import Goal as Goal
     from probewise.goals import TopM as TopM
+    from probewise.goals.best_set import BestSet as BestSet
     from probewise.kernels import KernelFeatures as KernelFeatures
     from probewise.kernels import kernel_features as kernel_features
     from probewise.measurements import Measurements as Measurements

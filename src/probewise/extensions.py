@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass
 from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from probewise.errors import InvalidExtension
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint, EntryPoints
 
 T = TypeVar("T")
 
@@ -82,6 +84,14 @@ def fault(group: str, name: str, what: str) -> InvalidExtension:
     """What is said of an extension that is not what it must be."""
     packages = " and ".join(sorted(set(map(_package, entry_points(group=group, name=name)))))
     return InvalidExtension(f"'{name}' of {group}, from {packages}: {what}; fix that package or remove it.")
+
+
+def entry_points(group: str, name: str | None = None) -> EntryPoints:
+    """What packages installed here add to a group, all of it or under one name."""
+    from importlib import metadata  # slow to load, and seldom needed
+
+    found = metadata.entry_points(group=group)
+    return found if name is None else found.select(name=name)
 
 
 def _package(point: EntryPoint) -> str:

@@ -10,7 +10,8 @@ import click
 import probewise as pw
 from probewise.cli import output
 from probewise.cli.campaigns import author_option, check_ending, check_folder, opened, path_argument, print_table
-from probewise.cli.inputs import FILE, INTEGER, json_option
+from probewise.cli.inputs import FILE, INTEGER
+from probewise.cli.output import json_option
 from probewise.writing import write_sheet
 
 if TYPE_CHECKING:

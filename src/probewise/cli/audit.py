@@ -9,7 +9,8 @@ import click
 
 from probewise.cli import output
 from probewise.cli.choices import bars, seed_option, workers_option
-from probewise.cli.inputs import FILE, NUMBER, WHOLE, json_option, out_option
+from probewise.cli.inputs import FILE, NUMBER, WHOLE, out_option
+from probewise.cli.output import json_option
 
 if TYPE_CHECKING:
     from probewise.experiments.audit import Finding

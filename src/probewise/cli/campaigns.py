@@ -14,6 +14,7 @@ import click
 
 import probewise as pw
 from probewise.cli import output
+from probewise.cli.sparing import spare
 
 if TYPE_CHECKING:
     from probewise.campaign import Campaign
@@ -35,6 +36,7 @@ def check_place(path: str) -> None:
 def opened(path: str, author: str | None = None) -> Campaign:
     """The campaign in a file or database, as it is now: a command looks once."""
     check_place(path)
+    spare()
     return pw.Campaign.open(path, author=author, once=True)
 
 

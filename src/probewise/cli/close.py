@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from probewise.cli.campaigns import answered, author_option, opened, path_argument, reason_option
-from probewise.cli.inputs import json_option
+from probewise.cli.output import json_option
 
 
 @click.command()

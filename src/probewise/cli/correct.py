@@ -6,7 +6,7 @@ import click
 
 from probewise.cells import number
 from probewise.cli.campaigns import answered, author_option, opened, path_argument, reason_option
-from probewise.cli.inputs import json_option
+from probewise.cli.output import json_option
 
 
 @click.command(context_settings={"ignore_unknown_options": True})  # an outcome may be negative

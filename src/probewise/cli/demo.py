@@ -11,7 +11,8 @@ import click
 
 import probewise as pw
 from probewise.cli import demo_paper, demo_plant, output
-from probewise.cli.inputs import FILE, json_option
+from probewise.cli.inputs import FILE
+from probewise.cli.output import json_option
 
 UNDRAWN = "No picture was drawn, because matplotlib is missing; install probewise[plot] to get it."
 

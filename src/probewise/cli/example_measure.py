@@ -9,7 +9,8 @@ import click
 
 from probewise.cli import output
 from probewise.cli.campaigns import check_ending, print_table, table_at
-from probewise.cli.inputs import FILE, SEED, json_option
+from probewise.cli.inputs import FILE, SEED
+from probewise.cli.output import json_option
 
 
 @click.command()

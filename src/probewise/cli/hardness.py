@@ -13,7 +13,8 @@ from probewise.cli import output
 from probewise.cli.choices import asked_goal, delta_option, fitting, goal_option, minimise_option
 from probewise.cli.comparisons import needs
 from probewise.cli.design import COLUMNS, INEXACT, print_weights, weights_table
-from probewise.cli.inputs import NUMBER, Source, json_option, out_option, source_options
+from probewise.cli.inputs import NUMBER, Source, out_option, source_options
+from probewise.cli.output import json_option
 from probewise.cli.roles import print_roles, roles
 from probewise.coordinates import Array
 from probewise.errors import InvalidProblem

@@ -28,7 +28,8 @@ from probewise.cli.choices import (
     seed_option,
 )
 from probewise.cli.hardness import assumed
-from probewise.cli.inputs import WHOLE, Source, json_option, search_options
+from probewise.cli.inputs import WHOLE, Source, search_options
+from probewise.cli.output import json_option
 from probewise.cli.roles import print_roles, roles
 from probewise.coordinates import Array
 from probewise.numerals import attained, listed, percent, plural

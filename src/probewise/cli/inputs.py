@@ -310,8 +310,6 @@ _TABLES = (
     _NORMAL,
 )  # fmt: skip
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead, for other programs.")
-
 
 def out_option(columns: str) -> Callable[[Command], Command]:
     """--out FILE.csv, whose help names the columns that are written."""

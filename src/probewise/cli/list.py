@@ -11,7 +11,7 @@ import numpy as np
 import probewise as pw
 from probewise.cli import output
 from probewise.cli.choices import build, names
-from probewise.cli.inputs import json_option
+from probewise.cli.output import json_option
 
 
 @click.command()

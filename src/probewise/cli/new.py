@@ -25,7 +25,8 @@ from probewise.cli.choices import (
     misfit_option,
     promise_option,
 )
-from probewise.cli.inputs import INTEGER, NUMBER, SEED, Source, json_option, tables_options
+from probewise.cli.inputs import INTEGER, NUMBER, SEED, Source, tables_options
+from probewise.cli.output import json_option
 from probewise.cli.roles import print_roles, roles
 from probewise.numerals import plural
 from probewise.quantity import Quantity

@@ -22,6 +22,8 @@ from probewise.errors import InvalidDesign
 from probewise.files import new_file
 from probewise.numerals import number as number
 
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead, for other programs.")
+"""What a command prints, for other programs."""
 WIDTH = 100
 """Columns of output that goes to a file or pipe."""
 ROWS = 20

@@ -8,7 +8,8 @@ import click
 
 from probewise.cli import output
 from probewise.cli.campaigns import check_ending, opened, path_argument
-from probewise.cli.inputs import FILE, json_option
+from probewise.cli.inputs import FILE
+from probewise.cli.output import json_option
 
 
 @click.command()

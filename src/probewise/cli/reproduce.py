@@ -8,7 +8,8 @@ import click
 
 from probewise.cli import output
 from probewise.cli.choices import bars, workers_option
-from probewise.cli.inputs import FILE, json_option
+from probewise.cli.inputs import FILE
+from probewise.cli.output import json_option
 
 FIGURES = ("fig1", "fig2", "fig3", "fig4")
 

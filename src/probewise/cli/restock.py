@@ -6,7 +6,7 @@ import click
 
 import probewise as pw
 from probewise.cli.campaigns import answered, author_option, opened, path_argument, reason_option
-from probewise.cli.inputs import json_option
+from probewise.cli.output import json_option
 
 
 @click.command()

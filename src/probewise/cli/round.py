@@ -11,16 +11,8 @@ import numpy as np
 
 import probewise as pw
 from probewise.cli import output
-from probewise.cli.inputs import (
-    FILE,
-    INTEGER,
-    Criterion,
-    Source,
-    criterion_options,
-    json_option,
-    out_option,
-    source_options,
-)
+from probewise.cli.inputs import FILE, INTEGER, Criterion, Source, criterion_options, out_option, source_options
+from probewise.cli.output import json_option
 from probewise.cli.roles import print_roles, roles
 from probewise.coordinates import Array
 from probewise.reading import read_table

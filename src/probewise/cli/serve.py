@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from probewise.cli import output
-from probewise.cli.inputs import FILE, json_option, wholes
+from probewise.cli.inputs import FILE, wholes
+from probewise.cli.output import json_option
 
 
 @click.command()

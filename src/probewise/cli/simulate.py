@@ -26,7 +26,8 @@ from probewise.cli.choices import (
     workers_option,
 )
 from probewise.cli.hardness import assumed
-from probewise.cli.inputs import FILE, WHOLE, Source, json_option, search_options
+from probewise.cli.inputs import FILE, WHOLE, Source, search_options
+from probewise.cli.output import json_option
 from probewise.cli.roles import print_roles, roles
 
 if TYPE_CHECKING:

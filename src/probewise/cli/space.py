@@ -8,7 +8,8 @@ import click
 
 import probewise as pw
 from probewise.cli import output
-from probewise.cli.inputs import FILE, json_option
+from probewise.cli.inputs import FILE
+from probewise.cli.output import json_option
 from probewise.numerals import plural
 
 

@@ -13,7 +13,7 @@ from rich.text import Text
 from probewise.cells import visible
 from probewise.cli import output
 from probewise.cli.campaigns import opened, path_argument
-from probewise.cli.inputs import json_option
+from probewise.cli.output import json_option
 from probewise.cli.roles import roles
 from probewise.numerals import attained, plural
 from probewise.quantity import Quantity

@@ -9,7 +9,8 @@ import click
 
 from probewise.cli import output
 from probewise.cli.campaigns import answered, author_option, opened, path_argument, table_at
-from probewise.cli.inputs import FILE, json_option
+from probewise.cli.inputs import FILE
+from probewise.cli.output import json_option
 
 
 @click.command()

@@ -11,7 +11,8 @@ import click
 
 import probewise as pw
 from probewise.cli import output
-from probewise.cli.inputs import FILE, json_option, wholes
+from probewise.cli.inputs import FILE, wholes
+from probewise.cli.output import json_option
 
 if TYPE_CHECKING:
     from probewise.server.accounts import Accounts

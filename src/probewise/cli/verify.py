@@ -6,7 +6,7 @@ import click
 
 from probewise.cli import output
 from probewise.cli.campaigns import check_place, path_argument
-from probewise.cli.inputs import json_option
+from probewise.cli.output import json_option
 
 
 @click.command()

@@ -13,7 +13,6 @@ from probewise.goals.above import Above
 from probewise.goals.base import Answer, Claims, Goal, Promise, check_risk
 from probewise.goals.best_combination import BestCombination
 from probewise.goals.best_item import BestItem
-from probewise.goals.best_set import BestSet
 from probewise.goals.better_than import BetterThan
 from probewise.goals.comparable import check_comparable, check_measurable
 from probewise.goals.top_m import TopM
@@ -116,7 +115,6 @@ __all__ = [
     "Answer",
     "BestCombination",
     "BestItem",
-    "BestSet",
     "BetterThan",
     "Claims",
     "Goal",

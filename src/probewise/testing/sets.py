@@ -11,7 +11,8 @@ from probewise.algorithms import Algorithm
 from probewise.coordinates import Array
 from probewise.design import digest
 from probewise.errors import InvalidAlgorithm
-from probewise.goals import Answer, BestSet
+from probewise.goals import Answer
+from probewise.goals.best_set import BestSet
 from probewise.measurements import Measurements
 from probewise.oracles import Assignments, Members, Oracle, Paths, SpanningTrees, Subsets
 from probewise.problem import Problem

@@ -13,7 +13,8 @@ from probewise.algorithms.sets.elements import Elements, members, oracle_of, sta
 from probewise.confidence import spent
 from probewise.coordinates import Array, Counts
 from probewise.errors import InvalidAlgorithm
-from probewise.goals import Answer, BestSet, Goal
+from probewise.goals import Answer, Goal
+from probewise.goals.best_set import BestSet
 from probewise.measurements import Measurements
 from probewise.oracles import Members, Oracle
 from probewise.problem import Problem

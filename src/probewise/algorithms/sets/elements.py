@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from probewise.algorithms.base import Standing
 from probewise.coordinates import Array, Counts
 from probewise.errors import InvalidAlgorithm
-from probewise.goals import Answer, BestSet, Goal
+from probewise.goals import Answer, Goal
+from probewise.goals.best_set import BestSet
 from probewise.measurements import Measurements
 from probewise.oracles import Members, Oracle
 from probewise.problem import Problem

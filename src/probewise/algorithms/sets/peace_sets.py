@@ -12,7 +12,8 @@ from probewise.algorithms.base import Algorithm, Standing
 from probewise.algorithms.sets.elements import Elements, members, only_set, oracle_of, standing_of
 from probewise.coordinates import Array, Counts
 from probewise.errors import InvalidAlgorithm
-from probewise.goals import Answer, BestSet, Goal
+from probewise.goals import Answer, Goal
+from probewise.goals.best_set import BestSet
 from probewise.measurements import Measurements
 from probewise.oracles import Members, Oracle
 from probewise.problem import Problem

@@ -14,7 +14,7 @@ from probewise.campaign.findings.effects import Effect
 from probewise.campaign.findings.guesses import Guess, told
 from probewise.campaign.findings.numbers import Numbers
 from probewise.campaign.findings.words import Words
-from probewise.campaign.journal.storage import VERSION
+from probewise.campaign.journal.storage import own_version
 from probewise.campaign.state.charter import Charter
 from probewise.campaign.state.ledger import Ledger, declared_names
 from probewise.campaign.state.replay import Trail
@@ -232,8 +232,8 @@ def _warnings(ledger: Ledger, trail: Trail) -> Iterator[str]:
         else:
             yield (
                 f"{_quoted([names[item] for item in ledger.declared])} declared {predicate} by probewise "
-                f"{declaration.version}, but probewise {VERSION} replays the records to {answer}: believe neither "
-                "before you know why."
+                f"{declaration.version}, but probewise {own_version()} replays the records to {answer}: believe "
+                "neither before you know why."
             )
     elif declaration is not None and declaration.kind == "withdrawn":
         gone = _quoted(declared_names(declaration.body))

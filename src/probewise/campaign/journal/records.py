@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from probewise.campaign.journal.bodies import BODIES, ENVELOPE, fault
-from probewise.campaign.journal.storage import VERSION
+from probewise.campaign.journal.storage import own_version
 from probewise.errors import InvalidCampaign
 
 FORM = 2
@@ -65,7 +65,7 @@ class Record:
             raise InvalidCampaign(f"an author is a name in text, got {author!r}; nothing was written.")
         seq = 1 if after is None else after.seq + 1
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
-        fields = {"seq": seq, "time": time, "author": author, "version": VERSION, "form": FORM}
+        fields = {"seq": seq, "time": time, "author": author, "version": own_version(), "form": FORM}
         try:
             text = json.dumps({**fields, "kind": kind, "body": body}, **_PLAIN)
             digest = _digest(text, _START if after is None else after.digest)
@@ -108,7 +108,7 @@ def _checked(text: str, seq: int, advice: str) -> tuple[int, str, dict[str, Any]
     if isinstance(data, dict) and isinstance(form := data.get("form"), int) and form > FORM:
         raise InvalidCampaign(
             f"record {seq} was written by probewise {data.get('version')} in form {form}, and this is "
-            f"probewise {VERSION}, which reads forms up to {FORM}; install the newer version."
+            f"probewise {own_version()}, which reads forms up to {FORM}; install the newer version."
         )
     if wrong := fault(data, ENVELOPE):
         raise _fault(seq, wrong, advice)

@@ -6,7 +6,7 @@ import abc
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from importlib.metadata import version
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -14,14 +14,20 @@ from probewise.errors import InvalidCampaign, StorageConflict
 
 T = TypeVar("T")
 
-VERSION = version("probewise")
-"""Version of the package."""
 SCHEMA = 1
 """Version of the layout of files and tables; those of an older one are backed up and brought up to it when opened."""
 
 
 PATIENCE = 60
 """Seconds that a writer waits for another one."""
+
+
+@cache
+def own_version() -> str:
+    """Version of the package."""
+    from importlib.metadata import version  # slow to load, and needed by writers only
+
+    return version("probewise")
 
 
 class Storage(abc.ABC):
@@ -100,7 +106,7 @@ def check_schema(found: object, name: str) -> int:
         raise InvalidCampaign(f"{name} names the schema {found!r:.40}, which never was; take the last back-up.")
     if found > SCHEMA:
         raise InvalidCampaign(
-            f"{name} has schema {found}, and probewise {VERSION} knows schemas up to {SCHEMA}; "
+            f"{name} has schema {found}, and probewise {own_version()} knows schemas up to {SCHEMA}; "
             "install a newer probewise (pip install --upgrade probewise), nothing was changed."
         )
     return found

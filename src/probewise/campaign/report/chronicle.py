@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 from probewise.campaign.journal.records import Record
-from probewise.campaign.journal.storage import VERSION
+from probewise.campaign.journal.storage import own_version
 from probewise.campaign.report.view import View
 from probewise.campaign.state.ledger import declared_names
 from probewise.markup import Content, Html, facts, folded, paragraphs, section, table, tag
@@ -111,7 +111,7 @@ def replaying(view: View) -> Html:
         ("algorithm", repr(charter.algorithm)),
         ("seed", tag("code", str(charter.seed))),
         ("records written by", f"probewise {writers}"),
-        ("report written by", f"probewise {VERSION}, Python {platform.python_version()}, {_libraries()}"),
+        ("report written by", f"probewise {own_version()}, Python {platform.python_version()}, {_libraries()}"),
     ]
     return section(
         "Replay",

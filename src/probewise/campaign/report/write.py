@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from probewise.campaign.journal.storage import VERSION
+from probewise.campaign.journal.storage import own_version
 from probewise.campaign.report.chronicle import journal, replaying
 from probewise.campaign.report.evidence import adequacy, assumptions, evidence
 from probewise.campaign.report.matters import matters
@@ -61,6 +61,6 @@ def body(now: View) -> Html:
         assumptions(now),
         journal(now),
         replaying(now),
-        tag("footer", f"{now.name} as of {time} UTC · probewise {VERSION}"),
+        tag("footer", f"{now.name} as of {time} UTC · probewise {own_version()}"),
     ]
     return joined(parts)

@@ -24,8 +24,9 @@ def free_port() -> int:
 class Serving:
     """``probewise serve`` as a process."""
 
-    def __init__(self, place: str | Path, *options: str, log: Path | None = None) -> None:
+    def __init__(self, place: str | Path, *options: str, log: Path | None = None, script: Path | None = None) -> None:
         self.place, self.options, self.log = str(place), options, log
+        self.program = ["-m", "probewise"] if script is None else [str(script)]
         self.port = free_port()
         self.process: subprocess.Popen[bytes] | None = None
         self.start()
@@ -36,7 +37,7 @@ class Serving:
 
     def start(self) -> None:
         """Run it, and wait until it is ready."""
-        command = [sys.executable, "-m", "probewise", "serve", self.place, "--port", str(self.port), *self.options]
+        command = [sys.executable, *self.program, "serve", self.place, "--port", str(self.port), *self.options]
         with (self.log or Path("/dev/null")).open("ab") as out:
             self.process = subprocess.Popen(command, stdout=out, stderr=out)
         for _ in range(600):

@@ -123,6 +123,7 @@ _WHERE = {
     "InvalidCampaign": "errors",
     "InvalidRows": "errors",
     "InvalidServer": "errors",
+    "RepeatedRequest": "errors",
     "RoundTooLarge": "errors",
     "StorageConflict": "errors",
     "StorageUnavailable": "errors",
@@ -216,6 +217,7 @@ if TYPE_CHECKING:
     from probewise.errors import NotIdentifiable as NotIdentifiable
     from probewise.errors import OutOfStock as OutOfStock
     from probewise.errors import ProbewiseError as ProbewiseError
+    from probewise.errors import RepeatedRequest as RepeatedRequest
     from probewise.errors import RoundTooLarge as RoundTooLarge
     from probewise.errors import StorageConflict as StorageConflict
     from probewise.errors import StorageUnavailable as StorageUnavailable

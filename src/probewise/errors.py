@@ -53,6 +53,15 @@ class InvalidCampaign(ProbewiseError, ValueError):
     """A campaign cannot be created, opened or changed in that way."""
 
 
+class RepeatedRequest(InvalidCampaign):
+    """A request with this key was done before; nothing was written a second time."""
+
+    def __init__(self, sentence: str, seq: int) -> None:
+        InvalidCampaign.__init__(self, sentence)
+        self.seq = seq
+        """The number of its record."""
+
+
 class RoundTooLarge(ProbewiseError, ValueError):
     """The next round has more rows than are allowed; nothing was asked for."""
 

@@ -9,7 +9,7 @@ from probewise.campaign.findings.guesses import Guess, Predicted
 from probewise.campaign.findings.status import ItemStatus, Status
 from probewise.campaign.journal.backup import backup
 from probewise.campaign.journal.places import storage_at
-from probewise.campaign.journal.records import KINDS, Record
+from probewise.campaign.journal.records import KINDS, Record, Request
 from probewise.campaign.journal.storage import Memory, Storage
 from probewise.campaign.state.ledger import Ledger
 from probewise.campaign.state.replay import Trail, replay
@@ -27,6 +27,7 @@ __all__ = [
     "Memory",
     "Predicted",
     "Record",
+    "Request",
     "Rows",
     "Sheet",
     "Status",

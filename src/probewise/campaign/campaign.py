@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from probewise.algorithms import Algorithm, Sage
-from probewise.campaign.exchange import entry, given
+from probewise.campaign.exchange import entry
 from probewise.campaign.exchange.asked import asked
 from probewise.campaign.exchange.rows import Rows, all_rows, no_rows, open_rows, own_columns
-from probewise.campaign.exchange.told import Proposal, Told, check_stock, recorded, unplanned
+from probewise.campaign.exchange.told import Proposal, Told, corrected, place, recorded, unplanned
 from probewise.campaign.findings.appraisal import appraised, scrutinised
 from probewise.campaign.findings.confirmation import confirmations, confirming
 from probewise.campaign.findings.news import Stand, news, settled
@@ -23,13 +23,13 @@ from probewise.campaign.journal import chain
 from probewise.campaign.journal.bodies import STOCK
 from probewise.campaign.journal.lines import Lines
 from probewise.campaign.journal.places import storage_at
-from probewise.campaign.journal.records import Record
+from probewise.campaign.journal.records import Record, Request
 from probewise.campaign.journal.storage import Storage
 from probewise.campaign.state.charter import Charter, limits
 from probewise.campaign.state.ledger import Ledger, stocked
 from probewise.campaign.state.plan import MAX_ROUND, largest
 from probewise.campaign.state.replay import Trail, replay
-from probewise.campaign.state.sheet import OPEN, VOIDED, Place, row_id
+from probewise.campaign.state.sheet import VOIDED, row_id
 from probewise.cells import visible
 from probewise.dialects import PLAIN
 from probewise.errors import InvalidCampaign, InvalidRows, StorageConflict, StorageUnavailable
@@ -60,7 +60,10 @@ class Campaign:
         self._store = store
         self.author = author or _user()
         """Who writes the next records."""
+        self.request: Request | None = None
+        """What the next change answers, if that has a key; a change that was made before under it is refused."""
         self._records = [first]
+        self._answers: dict[tuple[str, str], Record] = {}
         self._ledger = Ledger.start(first)
         self._trail: Trail | None = None
         self._once = once
@@ -211,21 +214,9 @@ class Campaign:
 
     def correct(self, measurement: str, outcome: float, *, reason: str) -> str:
         """Give a row another outcome, also one that was voided; says what it did to the answer."""
-
-        def propose(ledger: Ledger) -> Proposal:
-            own = _place(measurement, ledger)
-            line = given.Line(f"row '{row_id(*own)}'", {"outcome": outcome})
-            value = entry.number(line, ledger.charter)
-            now, sheet = ledger.outcome(own), ledger.sheet(own[0])
-            if now is None and sheet.states[own[1] - 1] == OPEN:
-                raise InvalidRows(f"row '{row_id(*own)}' has no outcome to correct; use tell.")
-            if now is None and not ledger.in_open(own):
-                check_stock(ledger, [int(sheet.probes[own[1] - 1])])
-            return None if now == value else ("corrected", {"row": row_id(*own), "outcome": value, "reason": why})
-
         why = entry.said(reason, "a correction")
-        written, news = self._changed(propose)
-        value = self._ledger.outcome(_place(measurement, self._ledger))
+        written, news = self._changed(lambda ledger: corrected(measurement, outcome, why, ledger))
+        value = self._ledger.outcome(place(measurement, self._ledger))
         return " ".join([f"{measurement} is {value!r} now." if written else f"{measurement} was so already.", *news])
 
     def void(self, measurements: str | Iterable[str], *, reason: str) -> str:
@@ -234,7 +225,7 @@ class Campaign:
         why = entry.said(reason, "voiding")
 
         def propose(ledger: Ledger) -> Proposal:
-            places = dict.fromkeys(_place(text, ledger) for text in ids)
+            places = dict.fromkeys(place(text, ledger) for text in ids)
             left = [own for own in places if ledger.sheet(own[0]).states[own[1] - 1] != VOIDED]
             return ("voided", {"rows": [row_id(*own) for own in left], "reason": why}) if left else None
 
@@ -337,9 +328,21 @@ class Campaign:
         for record in records:
             self._ledger = self._ledger.after(record)
             self._records.append(record)
+            if record.request is not None:
+                self._answers[record.author, record.request.key] = record
 
-    def _write(self, propose: Callable[[Ledger], Proposal]) -> bool:
-        """Record what is proposed on seeing the ledger; if others have written meanwhile, propose anew."""
+    def _check_once(self, request: Request | None) -> None:
+        """Refuse a request of this author that is on record."""
+        if request is not None and (known := self._answers.get((self.author, request.key))) is not None:
+            raise known.repeated(request)
+
+    def _write(self, propose: Callable[[Ledger], Proposal], *, asked: bool = True) -> bool:
+        """Record what is proposed on seeing the ledger; if others have written meanwhile, propose anew.
+
+        What nobody asked for, as it follows from other records, is not recorded under the key of a request.
+        """
+        request = self.request if asked else None
+        self._check_once(request)
         ledger = self._ledger
         proposal = propose(ledger)  # it may take long, and so far nobody waits
         for _ in range(_TRIES):
@@ -348,11 +351,12 @@ class Campaign:
             with self._store.writing() as alone:
                 self._take(chain.unread(alone, ledger.last))
                 if self._ledger is not ledger:
+                    self._check_once(request)
                     ledger = self._ledger
                     proposal = propose(ledger)
                     if proposal is None:
                         return False
-                record = Record.new(*proposal, author=self.author, after=ledger.last)
+                record = Record.new(*proposal, author=self.author, after=ledger.last, request=request)
                 ledger.after(record)  # what cannot be read back is not written
                 try:
                     chain.write(alone, record)
@@ -364,7 +368,7 @@ class Campaign:
 
     def _settle(self) -> None:
         """Declare the answer that the records lead to, or withdraw one to which they no longer lead."""
-        while self._write(lambda ledger: settled(ledger, self._replayed(ledger), self._records)):
+        while self._write(lambda ledger: settled(ledger, self._replayed(ledger), self._records), asked=False):
             pass
 
     def _stand(self) -> Stand:
@@ -386,10 +390,6 @@ class Campaign:
         # unless the data contradict what it rests on
         certified = same or scrutinised(self._ledger, self._replayed(self._ledger), leader).certifies
         return written, news(before, now, self._ledger, certified=certified)
-
-
-def _place(text: str, ledger: Ledger) -> Place:
-    return entry.place(given.Line("the row", {"measurement": text}), ledger)
 
 
 def _user() -> str:

@@ -146,8 +146,9 @@ async def records(call: Call) -> Response:
 
 
 async def _write(call: Call, task: str, **arguments: Any) -> Response:
-    found = await call.site.live.work("write", call.name, task, author=call.who.name, **arguments)
-    return JSONResponse(found)
+    found = await call.write(task, **arguments)
+    headers = {"idempotent-replay": "true"} if found.pop("replayed", False) else {}
+    return JSONResponse(found, headers=headers)
 
 
 async def ask(call: Call) -> Response:

@@ -10,7 +10,7 @@ import shutil
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -109,6 +109,13 @@ class Call:
     """JSON of the request, and parameters of its address."""
     form: FormData = field(default_factory=FormData)
     """Fields of a form."""
+    request_key: tuple[str, str] | None = None
+    """A key under which a change counts once, and the digest of what is asked for."""
+
+    async def write(self, task: str, **arguments: Any) -> dict[str, Any]:
+        """Change the campaign, in the name of whoever sends the request."""
+        own = {"author": self.who.name, "request": self.request_key}
+        return await self.site.live.work("write", self.name, task, **own, **arguments)
 
 
 Handler = Callable[[Call], Awaitable[Response]]
@@ -173,11 +180,20 @@ async def _answered(way: Way, site: Site, request: Request, who: Who | None) -> 
         body |= await _json(way, request)
     elif way.method == "POST":
         form = await _form(site, request, who)
-    call = Call(site, request, who, name, body, form)
+    call = Call(site, request, who, name, body, form, _form_key(form))
     key = request.headers.get("idempotency-key")
     if way.method == "POST" and way.api and key is not None:
         return await _once(way, call, key)
     return await way.handler(call)
+
+
+def _form_key(form: FormData) -> tuple[str, str] | None:
+    """A form has a mark of its own: sent twice with the same fields, it counts once."""
+    if "once" not in form:
+        return None
+    fields = [(name, value) for name, value in form.multi_items() if name != "csrf" and isinstance(value, str)]
+    digest = hashlib.sha256(json.dumps(fields).encode()).hexdigest()
+    return f"form-{digest[:32]}", digest
 
 
 def _quoted(request: Request) -> str:
@@ -272,13 +288,13 @@ async def _once(way: Way, call: Call, key: str) -> Response:
     if not re.fullmatch(r"[\x21-\x7e]{1,200}", key):
         raise Refused(400, "an Idempotency-Key has 1 to 200 letters, digits or signs.")
     accounts, where = call.site.accounts, f"{way.path} {call.name}"
-    request = hashlib.sha256(json.dumps(call.body, sort_keys=True).encode()).hexdigest()
+    request = hashlib.sha256(json.dumps([way.path, call.body], sort_keys=True).encode()).hexdigest()
     known = accounts.answered(call.who.name, where, key)
     if known is not None:
         if known[0] != request:
             raise Refused(422, "this Idempotency-Key was used for another request; choose a new one.")
         return Response(known[2], known[1], {"idempotent-replay": "true"}, "application/json")
-    answer = await way.handler(call)
+    answer = await way.handler(replace(call, request_key=(key, request)))
     if answer.status_code < 300:
         accounts.answer(call.who.name, where, key, request, answer.status_code, bytes(answer.body).decode())
     return answer

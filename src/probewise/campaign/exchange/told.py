@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from probewise.algorithms import ALGORITHMS
+from probewise.campaign.exchange import entry, given
 from probewise.campaign.exchange.entry import Entry, checked, own_rows
 from probewise.campaign.state.ledger import Ledger
-from probewise.campaign.state.sheet import Place, Sheet, row_id
+from probewise.campaign.state.sheet import OPEN, Place, Sheet, row_id
 from probewise.errors import InvalidCampaign, InvalidRows
 from probewise.numerals import plural
 
@@ -91,6 +92,23 @@ def unplanned(rows: Any, ledger: Ledger, dry_run: bool, again: bool) -> tuple[Pr
     )
     body = {"round": number, "probes": probes, "outcomes": outcomes, "during": ledger.open}
     return ("unplanned", body), Told(ids, (), (), (), 0, dry_run, sentence)
+
+
+def place(measurement: str, ledger: Ledger) -> Place:
+    """The row of an id; refused if there is none."""
+    return entry.place(given.Line("the row", {"measurement": measurement}), ledger)
+
+
+def corrected(measurement: str, outcome: Any, reason: str, ledger: Ledger) -> Proposal:
+    """What to do with another outcome of one row."""
+    own = place(measurement, ledger)
+    value = entry.number(given.Line(f"row '{row_id(*own)}'", {"outcome": outcome}), ledger.charter)
+    now, sheet = ledger.outcome(own), ledger.sheet(own[0])
+    if now is None and sheet.states[own[1] - 1] == OPEN:
+        raise InvalidRows(f"row '{row_id(*own)}' has no outcome to correct; use tell.")
+    if now is None and not ledger.in_open(own):
+        check_stock(ledger, [int(sheet.probes[own[1] - 1])])
+    return None if now == value else ("corrected", {"row": row_id(*own), "outcome": value, "reason": reason})
 
 
 def check_stock(ledger: Ledger, probes: list[int], own: Sequence[int] = ()) -> None:

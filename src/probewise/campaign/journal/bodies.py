@@ -42,6 +42,8 @@ ROW = Shape("the id of a row, such as r1-4", lambda value: type(value) is str an
 DAY = Shape("a date", lambda value: _parses(date.fromisoformat, value))
 TIME = Shape("a time", lambda value: _parses(datetime.fromisoformat, value))
 NAMES = Shape("a list of text", lambda value: type(value) is list and all(map(TEXT.fits, value)))
+KEY = Shape("1 to 200 signs without blanks", lambda value: _parses(re.compile("[!-~]{1,200}").fullmatch, value))
+DIGEST = Shape("a digest", lambda value: _parses(re.compile("[0-9a-f]{64}").fullmatch, value))
 JSON = Shape("a JSON object", lambda value: type(value) is dict)
 
 
@@ -174,6 +176,7 @@ ENVELOPE: Fields = {
     "author": TEXT,
     "version": TEXT,
     "form": POSITIVE,
+    "request?": {"key": KEY, "digest": DIGEST},
     "kind": TEXT,
     "body": JSON,
 }

@@ -10,7 +10,7 @@ from typing import Any
 
 from probewise.campaign.journal.bodies import BODIES, ENVELOPE, fault
 from probewise.campaign.journal.storage import own_version
-from probewise.errors import InvalidCampaign
+from probewise.errors import InvalidCampaign, RepeatedRequest
 
 FORM = 2
 """Version of the records that are written; records are never rewritten, so all versions up to it are read.
@@ -38,6 +38,16 @@ _TAIL = len(',"digest":""}') + 64
 
 
 @dataclass(frozen=True)
+class Request:
+    """What a machine or a form asked for, under a key of its own: sent again, it counts once."""
+
+    key: str
+    """Chosen by whoever sends it."""
+    digest: str
+    """SHA-256 of what is asked for, so that a key which is used for something else is noticed."""
+
+
+@dataclass(frozen=True)
 class Record:
     """One thing that happened, by whom, when, and under which version of the package."""
 
@@ -53,19 +63,24 @@ class Record:
     """Who wrote the record."""
     version: str
     """Version of the package that wrote it."""
+    request: Request | None
+    """What it answers, if that had a key."""
     digest: str
     """SHA-256 of the digest before and of the text of this record: equal only if all records up to here are."""
     line: str
     """The record as one line of JSON, as it is stored."""
 
     @classmethod
-    def new(cls, kind: str, body: dict[str, Any], *, author: str, after: Record | None) -> Record:
+    def new(
+        cls, kind: str, body: dict[str, Any], *, author: str, after: Record | None, request: Request | None = None
+    ) -> Record:
         """The record that comes after another one, or the first."""
         if not isinstance(author, str):
             raise InvalidCampaign(f"an author is a name in text, got {author!r}; nothing was written.")
         seq = 1 if after is None else after.seq + 1
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
         fields = {"seq": seq, "time": time, "author": author, "version": own_version(), "form": FORM}
+        fields |= {} if request is None else {"request": vars(request)}
         try:
             text = json.dumps({**fields, "kind": kind, "body": body}, **_PLAIN)
             digest = _digest(text, _START if after is None else after.digest)
@@ -94,13 +109,19 @@ class Record:
             )
         return cls(*_checked(text, seq, _ADVICE), digest, line)
 
+    def repeated(self, request: Request) -> InvalidCampaign:
+        """Why a request under the key of this record is not done."""
+        if request != self.request:
+            return InvalidCampaign(f"this key was used for another request, in record {self.seq}; choose a new one.")
+        return RepeatedRequest(f"this was done before, as record {self.seq}; nothing was written.", self.seq)
+
     def fault(self, what: str) -> InvalidCampaign:
         """Why this record cannot be where it is."""
         return _fault(self.seq, what)
 
 
-def _checked(text: str, seq: int, advice: str) -> tuple[int, str, dict[str, Any], str, str, str]:
-    """Number, kind, body, time, author and version of a record; a forger can compute digests, so all is checked."""
+def _checked(text: str, seq: int, advice: str) -> tuple[int, str, dict[str, Any], str, str, str, Request | None]:
+    """Number, kind, body, time, author, version, request; a forger can compute digests, so all is checked."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -118,7 +139,8 @@ def _checked(text: str, seq: int, advice: str) -> tuple[int, str, dict[str, Any]
         raise _fault(seq, f"in '{data['kind']}', {wrong}", advice)
     if not _as_written(data, text):
         raise _fault(seq, "its text is not as probewise writes it", advice)
-    return seq, data["kind"], data["body"], data["time"], data["author"], data["version"]
+    request = Request(**data["request"]) if "request" in data else None
+    return seq, data["kind"], data["body"], data["time"], data["author"], data["version"], request
 
 
 def _as_written(data: dict[str, Any], text: str) -> bool:

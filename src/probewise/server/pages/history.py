@@ -163,7 +163,7 @@ async def change(call: Call) -> Response:
     else:
         arguments |= {"measurements": [own]}
     if call.form.get("sure") == "yes":
-        done = await call.site.live.work("write", call.name, kind, author=call.who.name, **arguments)
+        done = await call.write(kind, **arguments)
         return told(call, done["sentence"], f"{link(call.name, '/history')}?round={own[1:].partition('-')[0]}")
     tried = await call.site.live.work(
         "slow", call.name, "preview", author=call.who.name, change=kind, arguments=arguments
@@ -200,14 +200,14 @@ def _tried(call: Call, own: str, kind: str, values: dict[str, str], tried: dict[
 async def close(call: Call) -> Response:
     """Wait no longer for missing rows."""
     reason = str(call.form.get("reason", ""))
-    done = await call.site.live.work("write", call.name, "close", author=call.who.name, reason=reason)
+    done = await call.write("close", reason=reason)
     return told(call, done["sentence"], link(call.name))
 
 
 async def note(call: Call) -> Response:
     """Put a remark into the journal."""
     text = str(call.form.get("text", ""))
-    done = await call.site.live.work("write", call.name, "note", author=call.who.name, text=text)
+    done = await call.write("note", text=text)
     return told(call, done["sentence"], f"{link(call.name)}?record={done['record']}")
 
 
@@ -218,7 +218,5 @@ async def restock(call: Call) -> Response:
         raise Refused(422, "the stock must be a whole number of at least 0, or empty for no limit.")
     stock = int(text) if text else None
     probe, reason = str(call.form.get("probe", "")), str(call.form.get("reason", ""))
-    done = await call.site.live.work(
-        "write", call.name, "restock", author=call.who.name, probe=probe, stock=stock, reason=reason
-    )
+    done = await call.write("restock", probe=probe, stock=stock, reason=reason)
     return told(call, done["sentence"], f"{link(call.name)}?record={done['record']}")

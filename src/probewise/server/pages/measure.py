@@ -190,9 +190,7 @@ async def ask(call: Call) -> Response:
         raise Refused(422, "the number of measurements must be a whole number of at least 2.")
     confirm = int(count) if count else None
     most = call.site.config.limits.round
-    done = await call.site.live.work(
-        "write", call.name, "ask", author=call.who.name, due=due, confirm=confirm, most=most
-    )
+    done = await call.write("ask", due=due, confirm=confirm, most=most)
     return told(call, done["sentence"], link(call.name, "/measure"))
 
 
@@ -212,7 +210,7 @@ async def record(call: Call) -> Response:
     faults = await call.site.workers.do("read", "faults", place=place, cells=filled)
     if not faults:
         try:
-            done = await call.site.live.work("write", call.name, "tell", author=call.who.name, cells=filled)
+            done = await call.write("tell", cells=filled)
             return told(call, done["sentence"], link(call.name, "/measure"))
         except InvalidRows as error:  # somebody else was faster
             faults = await call.site.workers.do("read", "faults", place=place, cells=filled)
@@ -259,10 +257,9 @@ async def uploaded(call: Call) -> Response:
     path = next((own for own in folder.iterdir() if own.name.startswith("table")), None)
     if path is None:
         raise Refused(410, "this table is no longer here; choose it again.")
-    done = await call.site.live.work(
-        "write", call.name, "tell", author=call.who.name, file=str(path), limits=call.site.limits,
-        off_plan=call.form.get("off_plan") == "yes",
-    )  # fmt: skip
+    done = await call.write(
+        "tell", file=str(path), limits=call.site.limits, off_plan=call.form.get("off_plan") == "yes"
+    )
     return told(call, done["sentence"], link(call.name, "/measure"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import secrets
 from functools import cache
 from pathlib import Path
 from urllib.parse import quote
@@ -124,7 +125,8 @@ def form(call: Call, action: str, *content: Content, class_: str = "", upload: b
     """A form that is sent to an address of this server."""
     kind = "multipart/form-data" if upload else ""
     own = {"method": "post", "action": action, "class": class_, "enctype": kind, "id": id_}
-    return tag("form", hidden(call.who), *content, **own)
+    once = void("input", type="hidden", name="once", value=secrets.token_hex(8))  # sent twice, it counts once
+    return tag("form", hidden(call.who), once, *content, **own)
 
 
 def field(label: str, control: Content, hint: Content = None, *, class_: str = "") -> Html:

@@ -6,15 +6,25 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from probewise.campaign import Campaign, Memory
-from probewise.errors import InvalidRows
+from probewise.campaign import Campaign, Memory, Record, Request, Told
+from probewise.campaign.state.sheet import row_id
+from probewise.errors import InvalidRows, RepeatedRequest
 from probewise.server.tasks.desk import Desk, plain_object
-from probewise.server.tasks.sheet import outcomes_table, sheet_of
+from probewise.server.tasks.sheet import outcomes_table, sheet, sheet_of
 from probewise.server.tasks.tables import checked_table
+
+Key = list[str] | None
+"""The key of a request and the digest of what it asks for, as JSON has them."""
 
 
 def ask(
-    desk: Desk, place: str, author: str, due: str | None = None, confirm: int | None = None, most: int = 10_000
+    desk: Desk,
+    place: str,
+    author: str,
+    due: str | None = None,
+    confirm: int | None = None,
+    most: int = 10_000,
+    request: Key = None,
 ) -> dict[str, Any]:
     """The rows to measure, of a new round if none is waiting."""
 
@@ -22,7 +32,7 @@ def ask(
         rows = campaign.ask(due=due, confirm=confirm, max_round=most)
         return sheet_of(campaign, rows)
 
-    return desk.using(place, work, author)
+    return _once(desk, place, author, request, work, lambda campaign, record: sheet(desk, place))
 
 
 def tell(
@@ -36,6 +46,7 @@ def tell(
     off_plan: bool = False,
     again: bool = False,
     dry_run: bool = False,
+    request: Key = None,
 ) -> dict[str, Any]:
     """Record outcomes: rows of JSON, cells of a grid, or a file."""
 
@@ -48,42 +59,48 @@ def tell(
         told = campaign.tell(source, off_plan=off_plan, again=again, dry_run=dry_run)
         return plain_object(asdict(told)) | _after(campaign)
 
-    return desk.using(place, work, author)
+    return _once(desk, place, author, request, work, _told)
 
 
-def correct(desk: Desk, place: str, author: str, measurement: str, outcome: Any, reason: str) -> dict[str, Any]:
+def correct(
+    desk: Desk, place: str, author: str, measurement: str, outcome: Any, reason: str, request: Key = None
+) -> dict[str, Any]:
     """Give a row another outcome."""
-    return _said(desk, place, author, lambda campaign: campaign.correct(measurement, outcome, reason=reason))
+    return _said(desk, place, author, request, lambda campaign: campaign.correct(measurement, outcome, reason=reason))
 
 
-def void(desk: Desk, place: str, author: str, measurements: list[str], reason: str) -> dict[str, Any]:
+def void(
+    desk: Desk, place: str, author: str, measurements: list[str], reason: str, request: Key = None
+) -> dict[str, Any]:
     """Take rows out."""
-    return _said(desk, place, author, lambda campaign: campaign.void(measurements, reason=reason))
+    return _said(desk, place, author, request, lambda campaign: campaign.void(measurements, reason=reason))
 
 
-def close(desk: Desk, place: str, author: str, reason: str) -> dict[str, Any]:
+def close(desk: Desk, place: str, author: str, reason: str, request: Key = None) -> dict[str, Any]:
     """Wait no longer for the rows that are missing."""
-    return _said(desk, place, author, lambda campaign: campaign.close(reason=reason))
+    return _said(desk, place, author, request, lambda campaign: campaign.close(reason=reason))
 
 
-def restock(desk: Desk, place: str, author: str, probe: str, stock: int | None, reason: str) -> dict[str, Any]:
+def restock(
+    desk: Desk, place: str, author: str, probe: str, stock: int | None, reason: str, request: Key = None
+) -> dict[str, Any]:
     """Say how often a probe can be measured in all."""
 
     def work(campaign: Campaign) -> str:
         campaign.restock(probe, stock, reason=reason)
         return f"'{probe}' can be measured {'without limit' if stock is None else f'{stock} times in all'}."
 
-    return _said(desk, place, author, work)
+    return _said(desk, place, author, request, work)
 
 
-def note(desk: Desk, place: str, author: str, text: str) -> dict[str, Any]:
+def note(desk: Desk, place: str, author: str, text: str, request: Key = None) -> dict[str, Any]:
     """Put a remark into the journal."""
 
     def work(campaign: Campaign) -> str:
         campaign.note(text)
         return "Noted."
 
-    return _said(desk, place, author, work)
+    return _said(desk, place, author, request, work)
 
 
 def preview(desk: Desk, place: str, author: str, change: str, arguments: dict[str, Any]) -> dict[str, Any]:
@@ -108,11 +125,41 @@ def preview(desk: Desk, place: str, author: str, change: str, arguments: dict[st
     return desk.using(place, work)
 
 
-def _said(desk: Desk, place: str, author: str, work: Callable[[Campaign], str]) -> dict[str, Any]:
+def _said(desk: Desk, place: str, author: str, request: Key, work: Callable[[Campaign], str]) -> dict[str, Any]:
     def both(campaign: Campaign) -> dict[str, Any]:
         return {"sentence": work(campaign)} | _after(campaign)
 
-    return desk.using(place, both, author)
+    return _once(desk, place, author, request, both, lambda campaign, record: _after(campaign))
+
+
+def _once(
+    desk: Desk,
+    place: str,
+    author: str,
+    request: Key,
+    work: Callable[[Campaign], dict[str, Any]],
+    known: Callable[[Campaign, Record], dict[str, Any]],
+) -> dict[str, Any]:
+    """What a change gives; of one that is on record under the same key, what is known of it."""
+
+    def once(campaign: Campaign) -> dict[str, Any]:
+        campaign.request = None if request is None else Request(*request)
+        try:
+            return work(campaign)
+        except RepeatedRequest as error:
+            said = {"sentence": f"This was done before, as record {error.seq}.", "replayed": True}
+            return known(campaign, campaign.records[error.seq - 1]) | said
+        finally:
+            campaign.request = None
+
+    return desk.using(place, once, author)
+
+
+def _told(campaign: Campaign, record: Record) -> dict[str, Any]:
+    """The rows of a record, as they were told."""
+    own = record.body
+    rows = own["rows"] if "rows" in own else [row_id(own["round"], at + 1) for at in range(len(own["probes"]))]
+    return plain_object(asdict(Told(tuple(rows), (), (), (), 0, False, ""))) | _after(campaign)
 
 
 def _after(campaign: Campaign) -> dict[str, Any]:

@@ -1,11 +1,12 @@
 """One campaign by page, by command line and by client at once: one journal, one state.
 
-Each history is a random sequence of asks, outcomes, corrections, voids, closes and repetitions, each step by one of
-three actors: forms of the page, commands, or the Python client (which lives through the whole history). A model of a
-few lines knows which outcome each row must have. At the end the journal must say what the model says, and the three
-actors and a freshly opened campaign must give the same status to the last digit.
+Each history is a random sequence of asks, outcomes, corrections, voids, closes, remarks and repetitions, each step by
+one of three actors: forms of the page, commands, or the Python client (which lives through the whole history); in some
+steps all three tell their part of a round at the same moment. A model of a few lines knows which outcome each row must
+have, and every remark. At the end the journal must say what the model says, and the three actors and a freshly opened
+campaign must give the same status to the last digit.
 
-    python benchmarks/server_histories.py --histories 500
+    python benchmarks/server_histories.py --histories 100 --first 400
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import random
 import sys
 import tempfile
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.parse import quote
 
@@ -38,14 +40,16 @@ class History:
         pw.Campaign.create(self.path, problem, pw.BestItem(delta=0.1), seed=seed)
         self.page, self.address = Visitor(serving.url), f"/c/{self.path.name}"
         self.client = pw.Campaign.open(web(serving.url + self.address))
+        self.token = self.page.csrf(f"{self.address}/measure")
         self.rows: dict[str, float | None] = {}
+        self.notes: list[str] = []
         self.done: dict[str, int] = {}
 
     def fresh(self) -> pw.Campaign:
         return pw.Campaign.open(self.path)
 
     def form(self, path: str, fields: dict[str, str]) -> Answer:
-        answer = self.page.form(self.address + path, fields, page=f"{self.address}/measure")
+        answer = self.page.form(self.address + path, {"csrf": self.token, **fields})
         assert answer.status in (303, 200, 422), answer.text
         return answer
 
@@ -61,10 +65,12 @@ class History:
             row for row, state in sheets.items() if state == 0 and waiting and row.startswith(f"r{waiting.number}-")
         ]
         told = [row for row, state in sheets.items() if state == 1]
-        kinds = ["tell"] * 6 * bool(open_) + ["ask"] * 2 + ["correct", "void", "again"] * bool(told)
+        kinds = ["tell"] * 6 * bool(open_) + ["ask"] * 2 + ["correct", "void", "again"] * bool(told) + ["note"]
+        kinds += ["together"] * 5 * (len(open_) > 2)
         kinds += ["close"] * bool(open_ and self.random.random() < 0.3)
         kind = self.random.choice(kinds)
-        self.done[f"{actor} {kind}"] = self.done.get(f"{actor} {kind}", 0) + 1
+        said = "all together" if kind == "together" else f"{actor} {kind}"
+        self.done[said] = self.done.get(said, 0) + 1
         getattr(self, f"_{kind}")(actor, open_, told)
 
     def _ask(self, actor: str, open_: list[str], told: list[str]) -> None:
@@ -76,6 +82,29 @@ class History:
 
     def _again(self, actor: str, open_: list[str], told: list[str]) -> None:
         self._told(actor, {row: self.rows[row] for row in told[:3] if self.rows[row] is not None})  # type: ignore[misc]
+
+    def _together(self, actor: str, open_: list[str], told: list[str]) -> None:
+        values = {row: round(self.random.gauss(0.5, 0.6), 3) for row in open_[:9]}
+        page, client, command = ({row: values[row] for row in [*values][at::3]} for at in range(3))
+        others = [Thread(target=self._told, args=("page", page)), Thread(target=self._told, args=("client", client))]
+        for own in others:
+            own.start()
+        self._told("command", command)
+        for own in others:
+            own.join()
+        assert self.rows.keys() >= values.keys()  # a thread that failed has not said so
+
+    def _note(self, actor: str, open_: list[str], told: list[str]) -> None:
+        text = f"remark {len(self.notes)}"
+        if actor == "page":
+            fields = {"text": text, "once": f"{len(self.notes):016x}"}
+            for _ in range(self.random.randint(1, 2)):  # sent twice, it counts once
+                self.form("/note", fields)
+        elif actor == "client":
+            self.client.note(text)
+        else:
+            self.run("note", text)
+        self.notes.append(text)
 
     def _told(self, actor: str, values: dict[str, float]) -> None:
         if actor == "page":
@@ -126,6 +155,7 @@ class History:
         for row, value in self.rows.items():
             number, at = map(int, row[1:].split("-"))
             assert campaign.ledger.outcome((number, at)) == value, row
+        assert [record.body["text"] for record in campaign.records if record.kind == "note"] == self.notes
         assert campaign.ledger.measured.n == sum(value is not None for value in self.rows.values())
         status: Any = campaign.status().to_json()
         assert self.client.status().to_json() == status

@@ -2,56 +2,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("starlette", reason="starlette is not installed")
-from _serving import Answer, Serving, Visitor
+from _serving import Serving, Visitor
 
 import probewise as pw
+from _lab import Page, seen
 from probewise.data import copy_example, fill_outcomes
-
-EMPTY = {"meta", "link", "input", "br", "img"}
-
-
-class Page(HTMLParser):
-    """A page as a browser reads it: every tag closed in order, no script or style inside it, every field labelled."""
-
-    def __init__(self, text: str) -> None:
-        HTMLParser.__init__(self)
-        self.stack: list[str] = []
-        self.ids: list[str] = []
-        self.texts: list[str] = []
-        self.feed(text)
-        assert self.stack == []
-        assert len(self.ids) == len(set(self.ids))
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        own = dict(attrs)
-        assert not [name for name in own if name.startswith("on") or name == "style"]
-        assert tag not in ("script", "style") or own.get("src")
-        if tag in ("input", "select", "textarea") and own.get("type") != "hidden":
-            assert "label" in self.stack or own.get("aria-label"), own
-        self.ids += [str(own["id"])] if "id" in own else []
-        if tag not in EMPTY:
-            self.stack.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.stack.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.texts.append(data.replace("\xa0", " "))
-
-    @property
-    def text(self) -> str:
-        return " ".join("".join(self.texts).split())
-
-
-def seen(answer: Answer, status: int = 200) -> str:
-    assert answer.status == status, answer.text
-    return Page(answer.text).text
 
 
 @pytest.fixture(scope="module")

@@ -10,69 +10,22 @@ import sys
 import time
 import zipfile
 from collections.abc import Iterator
-from html import unescape
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 pytest.importorskip("starlette", reason="starlette is not installed")
-from _serving import Answer, Serving, Visitor, free_port
+from _serving import Serving, Visitor, free_port
 
-import probewise as pw
+from _lab import NAME, ORIGIN, PASSWORD, Lab, refused, send
 from probewise.server.accounts import IDLE, ROLES, Accounts
 from probewise.server.app import WAYS
 from probewise.server.config import STATE
 from probewise.server.people import Gate, csrf_of
 from probewise.server.site import Way
 
-PASSWORD = "correct horse battery"
-NAME = "lab.campaign"
-ORIGIN = "https://lab.example.org"
-PROXY = {"host": "lab.example.org", "x-forwarded-proto": "https"}
-BODIES: dict[str, dict[str, Any]] = {
-    "ask": {},
-    "tell": {"rows": {"r1-1": 1.0}},
-    "faults": {"cells": {}},
-    "note": {"text": "hello"},
-    "preview": {"change": "void", "measurements": ["r1-1"]},
-    "correct": {"measurement": "r1-1", "outcome": 1.0, "reason": "x"},
-    "void": {"measurements": ["r1-1"], "reason": "x"},
-    "close": {"reason": "x"},
-    "restock": {"probe": "0", "stock": 3, "reason": "x"},
-    "campaigns": {"name": "other", "probes": "id,x\na,1\nb,2\n", "model": "none"},
-    "checks": {"probes": "id,x\na,1\nb,2\n", "model": "none"},
-}
 GUARDED = [way for way in WAYS if way.need is not None]
 POSTS = [way for way in GUARDED if way.method == "POST"]
-
-
-class Lab:
-    """A server behind a proxy, with a login for each role."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        problem = pw.Problem([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], sigma=1.0)
-        self.campaign = pw.Campaign.create(folder / NAME, problem, seed=0, author="first")
-        self.campaign.ask()
-        self.accounts = Accounts(folder / STATE)
-        for role in (*ROLES, "nobody"):
-            self.accounts.add(role, PASSWORD, creates=role == "own")
-            if role != "nobody":
-                self.accounts.grant(role, NAME, role)
-        self.serving = Serving(folder, "--behind-proxy", "--url", ORIGIN)
-
-    def visitor(self, login: str | None = None, **headers: str) -> Visitor:
-        own = Visitor(self.serving.url, PROXY | headers)
-        if login is not None:
-            own.cookies["__Host-probewise"] = self.accounts.begin(login)
-        return own
-
-    def state(self) -> tuple[object, ...]:
-        """What must not change."""
-        names = sorted(path.name for path in self.folder.iterdir() if "journal" not in path.name)
-        people = [(name, self.accounts.grants(name)) for name, _ in self.accounts.users()]
-        return self.campaign.records[-1].digest, names, people
 
 
 @pytest.fixture(scope="module")
@@ -80,29 +33,6 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     own = Lab(tmp_path_factory.mktemp("lab"))
     yield own
     own.serving.stop()
-
-
-def filled(way: Way) -> str:
-    return way.path.format(name=NAME, row="r1-1", token="0" * 32, file="page.css")
-
-
-def send(visitor: Visitor, way: Way, *, csrf: str = "", **headers: str) -> Answer:
-    if way.method == "GET":
-        return visitor.get(filled(way), **headers)
-    if way.api:
-        body = BODIES[way.path.rpartition("/")[2]]
-        return visitor.json(filled(way), body, **({"x_csrf_token": csrf} if csrf else {}), **headers)
-    fields = {"reason": "x", "text": "hello", "change": "void", "sure": "yes", "outcome.r1-1": "1", "login": "see",
-              "role": "own", "act": "create", "probe": "0", "name": "see", "password": "wrong"}  # fmt: skip
-    return visitor.form(filled(way), fields | ({"csrf": csrf} if csrf else {}), **headers)
-
-
-def refused(answer: Answer, *statuses: int) -> None:
-    assert answer.status in statuses, answer.text[:300]
-    if answer.status != 303:
-        text = answer.json["error"] if answer.headers["content-type"] == "application/json" else unescape(answer.text)
-        assert re.search(r"[A-Z'][^<>]{15,}[.:]", text)
-        assert "Traceback" not in answer.text
 
 
 def by_way(ways: list[Way]) -> pytest.MarkDecorator:

@@ -262,5 +262,5 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-_DUMMY = "$argon2id$v=19$m=65536,t=3,p=4$cHJvYmV3aXNlLXNhbHQ$8Vn8q7q1YdGpw0QKyTqkIu0cU5mN0bq8Jp4l2oHqj0w"
+_DUMMY = "$argon2id$v=19$m=65536,t=3,p=4$cHJvYmV3aXNlLXNhbHQtMQ$8Vn8q7q1YdGpw0QKyTqkIu0cU5mN0bq8Jp4l2oHqj0w"
 """A hash of nobody's password."""

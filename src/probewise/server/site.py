@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import quote, unquote_to_bytes
 
 from starlette.datastructures import FormData
 from starlette.exceptions import HTTPException
@@ -197,8 +198,6 @@ def _form_key(form: FormData) -> tuple[str, str] | None:
 
 
 def _quoted(request: Request) -> str:
-    from urllib.parse import quote
-
     return quote(request.url.path + (f"?{request.url.query}" if request.url.query else ""), safe="")
 
 
@@ -262,6 +261,8 @@ def _constant(name: str) -> float:
 
 async def _form(site: Site, request: Request, who: Who) -> FormData:
     try:
+        if not request.headers.get("content-type", "").startswith("multipart/"):
+            unquote_to_bytes(await request.body()).decode()  # or it would be read with other letters
         form = await request.form(
             max_files=3, max_fields=site.config.limits.fields, max_part_size=site.config.limits.form
         )
@@ -269,17 +270,11 @@ async def _form(site: Site, request: Request, who: Who) -> FormData:
         said = getattr(error, "message", None) or getattr(error, "detail", "it is damaged")
         raise Refused(400, f"the form cannot be read: {said}") from None
     except (ValueError, KeyError, UnicodeDecodeError):
-        raise Refused(400, "the form cannot be read.") from None
+        raise Refused(400, "the form cannot be read; it must be text in UTF-8.") from None
     if who.csrf and not _same(str(form.get("csrf", "")), who.csrf):
         raise Refused(
             403, "the page is too old, or this form is not from it; go back, load it again, and send it once more."
         )
-    for value in form.values():
-        if isinstance(value, str):
-            try:
-                value.encode()
-            except UnicodeEncodeError:
-                raise Refused(400, "the form holds text that is not UTF-8.") from None
     return form
 
 
@@ -309,7 +304,8 @@ def _failed(way: Way, site: Site, request: Request, who: Who | None, error: Exce
     elif status == 500:
         LOG.exception("a request failed", exc_info=error)
         sentence = "something went wrong here, and it was noted; what was recorded is kept."
-    sentence = sentence[:1].upper() + sentence[1:]
+    whole = sentence.encode(errors="backslashreplace").decode()  # it may quote half of a character
+    sentence = whole[:1].upper() + whole[1:]
     headers = {"retry-after": "5"} if status in (429, 503) else {}
     if status == 401:
         headers["www-authenticate"] = "Bearer"

@@ -54,7 +54,8 @@ def page(
     call: Call, title: str, *body: Content, tab: str | None = None, status: int = 200, wide: bool = False
 ) -> Response:
     """A whole page."""
-    return _page(call.site, call.who, title, joined([_noted(call), *body]), call.name, tab, status, {}, wide)
+    who = call.who if call.who.name else None
+    return _page(call.site, who, title, joined([_noted(call), *body]), call.name, tab, status, {}, wide)
 
 
 def _page(

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import numpy as np
 
 from probewise import BestItem, LinearEnvironment, LinGapE, instances
-from probewise.algorithms.lingape.shares import shares
+from probewise.algorithms.sequential.shares import shares
 from probewise.coordinates import Array
 from probewise.problem import Problem
 from probewise.run import Counts, loop

@@ -68,6 +68,13 @@ def test_inverse_propensities_are_unbiased() -> None:
     assert _propensities(problem, weights, told) / 1000 == pytest.approx(theta)
 
 
+def test_equal_rounds_are_as_many_as_rho_can_be_halved() -> None:
+    problem, theta = pw.instances.benchmark(10, 0.1)
+    found = pw.simulate(problem, theta, pw.P1Rage(budget=1010, schedule="equal"), pw.BestItem(), runs=2, seed=0)
+    assert (found["rounds"] == 5).all()  # rho is about 2d = 20, and 1010 is five rounds of 202
+    assert (found["measurements"] == 1010).all()
+
+
 def test_the_width_of_peace_is_that_of_gaussian_suprema() -> None:
     """For two items there is one difference: E|y'V^(-1/2)g| = √(2/π)·s."""
     problem = pw.Problem(np.eye(2))
@@ -87,6 +94,7 @@ def test_the_width_of_peace_is_that_of_gaussian_suprema() -> None:
         (lambda: pw.P1Rage(design="x"), "design must be"),
         (lambda: pw.P1Rage(estimator="x"), "estimator must be"),
         (lambda: pw.P1Rage(growth=1.0), "growth must be larger"),
+        (lambda: pw.P1Rage(schedule="x"), "schedule must be"),
         (lambda: pw.Peace(draws=1), "draws must be"),
         (lambda: pw.XYHalving(budget=5).init(pw.instances.benchmark(6, 0.1)[0], pw.BestItem()), "leaves 1"),
     ],

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import probewise as pw
 from probewise.algorithms.lingape import LinGapE
-from probewise.algorithms.lingape.shares import shares, spanner
+from probewise.algorithms.sequential.shares import shares, spanner
 from probewise.confidence import LogLog, SelfNormalised, StarUnion, TrackAndStop
 from probewise.design.criterion import explicit, largest_variance
 from probewise.goals import BestItem

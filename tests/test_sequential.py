@@ -13,7 +13,15 @@ import probewise.estimate
 import probewise.goals
 import probewise.measurements
 from probewise.algorithms.sequential.steps import hedge, hedged, maximin, squared
-from probewise.confidence import LogLog, StarUnion, TrackAndStop
+from probewise.confidence import (
+    ExplicitRidge,
+    LogLog,
+    LogTime,
+    SelfNormalised,
+    StarUnion,
+    TrackAndStop,
+    TrackAndStopHeuristic,
+)
 from probewise.run import loop
 from probewise.simulation import compiled, one_by_one
 
@@ -179,6 +187,13 @@ def test_proven_is_the_threshold_and_nothing_else() -> None:
         (lambda: pw.LazyTrackAndStop(growth=1.0), "growth must be larger"),
         (lambda: pw.TopTwo(leader="me"), "leader must be"),
         (lambda: pw.LinGame(learners="pairs").init(EASY[0], pw.TopM(2)), "for the best item"),
+        (lambda: pw.MLinGapE(selection="best"), "selection must be 'greedy' or 'ratio'"),
+        (lambda: pw.LinGIFA(elimination="both"), "no claim can be dropped"),
+        (lambda: pw.LinGIFA(selection="best"), "selection must be 'greedy' or 'variance'"),
+        (
+            lambda: pw.LinGIFA(selection="variance").init(pw.instances.transductive(4, 0.9)[0], pw.BestItem()),
+            "is no probe; choose 'greedy'",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused(build, words) -> None:
@@ -204,8 +219,63 @@ def test_peps_has_the_moments_of_the_posterior_where_the_guess_is_wrong() -> Non
     assert -memory.losses / 2 == pytest.approx((wrong**2).mean(axis=0), rel=0.03)
 
 
-@pytest.mark.parametrize("algorithm", [pw.MLinGapE(), pw.LinGIFA()], ids=lambda each: each.name)
+@pytest.mark.parametrize(
+    "algorithm",
+    [pw.MLinGapE(), pw.MLinGapE(selection="ratio"), pw.LinGIFA(), pw.LinGIFA(selection="variance")],
+    ids=lambda each: f"{each.name}-{each.selection}",
+)
 def test_the_top_items_are_found(algorithm) -> None:
     problem = pw.Problem(np.eye(4))
     found = pw.simulate(problem, [3.0, 2.5, 0.0, -1.0], algorithm, pw.TopM(2, 0.05), runs=3, seed=0)
     assert found["correct"].all()
+
+
+def test_ratios_follow_the_optimal_design_of_the_comparison() -> None:
+    """Elfving: e_1 - e_2 by probes 2e_1 and e_2 takes one measurement of the first for two of the second."""
+    problem = pw.Problem(np.array([[2.0, 0.0], [0.0, 1.0], [0.3, 0.3]]), np.eye(2))
+    algorithm, goal, rng = pw.MLinGapE(selection="ratio"), pw.BestItem(1e-12), np.random.default_rng(0)
+    laboratory, state = pw.LinearEnvironment(problem, [0.1, 0.0]), algorithm.init(problem, goal)
+    for _ in range(31):
+        state = algorithm.tell(problem, goal, state, laboratory.draw(algorithm.ask(problem, goal, state, rng), rng))
+    assert state.count.tolist() == [11, 21, 1]
+    assert not one_by_one.supports(algorithm)
+
+
+def test_lingifa_by_variance_measures_the_item_that_is_known_least() -> None:
+    problem = pw.Problem(np.eye(3), sigma=[1.0, 2.0, 1.0])
+    algorithm, goal, rng = pw.LinGIFA(selection="variance"), pw.BestItem(1e-12), np.random.default_rng(0)
+    laboratory, state = pw.LinearEnvironment(problem, [1.0, 1.0, -9.0]), algorithm.init(problem, goal)
+    for _ in range(41):
+        state = algorithm.tell(problem, goal, state, laboratory.draw(algorithm.ask(problem, goal, state, rng), rng))
+    assert state.count[1] == pytest.approx(4 * state.count[0], abs=4)  # variances of both means are the same
+
+
+SAMPLING = [
+    pw.FWS, pw.LinGame, pw.LazyTrackAndStop, pw.TopTwo, pw.MLinGapE, pw.LinGIFA, pw.PEPS,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("rule", SAMPLING, ids=lambda each: each.name)
+def test_any_rule_stops_by_any_threshold_for_adaptive_data(rule) -> None:
+    """Sampling and stopping are apart: the same rule under each threshold, proven if that is.
+
+    Of two thresholds the larger one stops no earlier, as long as the rule does not look at the width.
+    """
+    problem, theta = EASY
+    taken = {}
+    for threshold in (TrackAndStop(), TrackAndStopHeuristic(), LogLog(), LogTime()):
+        algorithm = rule(threshold=threshold)
+        found = pw.simulate(problem, theta, algorithm, pw.BestItem(0.1), runs=2, seed=5)
+        assert found["correct"].all()
+        assert algorithm.proven == threshold.proven
+        taken[threshold.name] = found["measurements"]
+    if not (rule.uses_width or rule is pw.LinGIFA):
+        assert (taken["loglog"] <= taken["logtime"]).all()
+        assert (taken["loglog"] <= taken["track-and-stop"]).all()
+    for threshold in (SelfNormalised(), ExplicitRidge()):
+        algorithm = rule(threshold=threshold, norm_bound=2.0)
+        assert pw.simulate(problem, theta, algorithm, pw.BestItem(0.1), runs=1, seed=5)["correct"].all()
+        assert algorithm.proven
+    for elimination in () if rule is pw.LinGIFA else ("stopping", "both"):
+        algorithm = rule(elimination=elimination)
+        assert pw.simulate(problem, theta, algorithm, pw.BestItem(0.1), runs=1, seed=5)["correct"].all()

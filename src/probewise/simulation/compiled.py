@@ -14,7 +14,7 @@ import numpy as np
 
 from probewise.algorithms.base import Algorithm
 from probewise.algorithms.lingape.lingape import Comparison, LinGapE
-from probewise.algorithms.lingape.shares import shares
+from probewise.algorithms.sequential.shares import shares
 from probewise.algorithms.sequential.steps import first_largest
 from probewise.confidence import SelfNormalised, TrackAndStop
 from probewise.coordinates import Array, Counts

@@ -15,7 +15,7 @@ import numpy as np
 
 from probewise.algorithms.base import Algorithm
 from probewise.algorithms.sequential import Sequential
-from probewise.algorithms.sequential.sequential import Tracked
+from probewise.algorithms.sequential.sequential import STALE, Tracked
 from probewise.coordinates import Array
 from probewise.errors import InvalidAlgorithm, MissingExtra
 from probewise.estimate import RankOne
@@ -129,7 +129,7 @@ def _asked(goal: Goal, algorithm: Sequential, state: Tracked) -> Asked:
         level=float(state.level) if math.isfinite(state.level) else -1.0,
         width=math.sqrt(2.0 * state.level),
         any_claim=algorithm.elimination != "none",
-        old=math.ceil(1.01 * state.checked) if algorithm.uses_width else 2**62,
+        old=math.ceil(STALE * state.checked) if algorithm.uses_width else 2**62,
         due=float(algorithm.due(state.memory)),
     )
 

@@ -39,7 +39,8 @@ class P1Rage(Algorithm[Mixed]):
     """Half G-optimal for all items, half the mean of the designs for items within 2^-i of the largest gap, i = 0, 1, …
 
     Rounds of independent draws, each a quarter of what was measured before; the paper computes the mixture anew after
-    each measurement, by one step of a solver. With design="g" it is G-BAI: the first half alone.
+    each measurement, its public figures with ⌈log₂ ρ⌉ rounds of equal size (docs/field.md). With design="g" it is
+    G-BAI: the first half alone.
     """
 
     budget: int = 1000
@@ -48,8 +49,10 @@ class P1Rage(Algorithm[Mixed]):
     """What probes are drawn from."""
     estimator: Literal["ips", "least squares"] = "ips"
     """Inverse propensities, as published, which stand changes of θ over time; or least squares."""
+    schedule: Literal["growing", "equal"] = "growing"
+    """Rounds that grow with what was measured, or as many of equal size as ρ of all items can be halved."""
     growth: float = 1.25
-    """Factor by which measurements grow between designs."""
+    """Factor by which measurements grow between designs, if rounds grow."""
     tol: float = 1e-2
     """Certified relative gap of the designs."""
 
@@ -65,6 +68,8 @@ class P1Rage(Algorithm[Mixed]):
             raise InvalidAlgorithm(f"design must be 'rage' or 'g', got {self.design!r}.")
         if self.estimator not in ("ips", "least squares"):
             raise InvalidAlgorithm(f"estimator must be 'ips' or 'least squares', got {self.estimator!r}.")
+        if self.schedule not in ("growing", "equal"):
+            raise InvalidAlgorithm(f"schedule must be 'growing' or 'equal', got {self.schedule!r}.")
         if not 1 < self.growth < math.inf:
             raise InvalidAlgorithm(f"growth must be larger than 1, got {self.growth!r}; 1.25 is usual.")
 
@@ -82,9 +87,8 @@ class P1Rage(Algorithm[Mixed]):
 
     def ask(self, problem: Problem, goal: Goal, state: Mixed, rng: np.random.Generator) -> Counts:
         """Independent draws from the weights."""
-        least = 2 * problem.coordinates.rank
-        size = self.budget if self.design == "g" else max(math.ceil((self.growth - 1.0) * state.data.n), least)
-        return rng.multinomial(min(size, self.budget - state.data.n), state.weights).astype(np.int64)
+        size = min(self._size(problem, state.data.n), self.budget - state.data.n)
+        return rng.multinomial(size, state.weights).astype(np.int64)
 
     def tell(self, problem: Problem, goal: Goal, state: Mixed, measurements: Measurements) -> Mixed:
         """The estimate, and the weights for the next round."""
@@ -109,6 +113,15 @@ class P1Rage(Algorithm[Mixed]):
         first = self._front(problem, state)
         order = np.append(np.array(first, dtype=np.int64), np.delete(np.arange(problem.n_items), first))
         return stood(problem, goal, self.answer(problem, goal, state), order, state.theta)
+
+    def _size(self, problem: Problem, done: int) -> int:
+        """Draws of the next round, after so many."""
+        if self.design == "g":
+            return self.budget
+        if self.schedule == "equal":
+            rounds = math.ceil(math.log2(max(plan(problem, pairs(problem.items), tol=self.tol).rho, 2.0)))
+            return max(1, self.budget // rounds)
+        return max(math.ceil((self.growth - 1.0) * done), 2 * problem.coordinates.rank)
 
     def _front(self, problem: Problem, state: Mixed) -> Answer:
         return (0,) if state.theta is None else (int(np.argmax(scores(problem, state.theta))),)

@@ -9,8 +9,8 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from probewise.algorithms.base import Algorithm, Standing
-from probewise.algorithms.lingape.shares import shares
 from probewise.algorithms.sequential.first import spanner, told, unit
+from probewise.algorithms.sequential.shares import shares
 from probewise.algorithms.sequential.steps import first_largest
 from probewise.confidence import Estimator, Evidence, SelfNormalised, Threshold, TrackAndStop, require
 from probewise.coordinates import Array, Counts

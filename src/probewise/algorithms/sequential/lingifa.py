@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from probewise.algorithms.sequential.sequential import Sequential, Step, Tracked
 from probewise.algorithms.sequential.steps import first_largest, reduction
 from probewise.algorithms.sequential.top_two import Memory, challenged
 from probewise.coordinates import Array
+from probewise.errors import InvalidAlgorithm
 from probewise.goals import BestItem, Goal, TopM
 from probewise.problem import Problem
 
@@ -25,10 +26,24 @@ class LinGIFA(Sequential):
     left out can be ahead of one in the guess by more than it. All m² pairs are looked at in each step.
     """
 
+    selection: Literal["greedy", "variance"] = "greedy"
+    """"greedy": the probe that reduces the variance of the comparison fastest; "variance": the item of the two that is
+    known least, as in the published tables, where items are probes."""
+
     name: ClassVar[str] = "lingifa"
     summary: ClassVar[str] = "One by one: the m best by how many others may exceed each."
     reference: ClassVar[str] = "Réda, Kaufmann, Delahaye-Duriez 2021, LinGIFA"
     goals: ClassVar[tuple[type[Goal], ...]] = (BestItem, TopM)
+
+    def check_settings(self) -> None:
+        """Refuse a selection that there is not, and elimination, for which its stopping rule has no place."""
+        if self.selection not in ("greedy", "variance"):
+            raise InvalidAlgorithm(f"selection must be 'greedy' or 'variance', got {self.selection!r}.")
+        if self.elimination != "none":
+            raise InvalidAlgorithm(
+                f"{self.name} stops by counting who may exceed each item, so that no claim can be dropped; "
+                "leave elimination at 'none', or choose m-lingape."
+            )
 
     @property
     def drawn(self) -> bool:
@@ -42,6 +57,11 @@ class LinGIFA(Sequential):
 
     def remember(self, problem: Problem, goal: Goal, probes: Array) -> Memory:
         """Nothing."""
+        if self.selection == "variance" and (problem.twins < 0).any():
+            first = problem.item_names[int(np.argmin(problem.twins))]
+            raise InvalidAlgorithm(
+                f"selection='variance' measures items themselves, but item '{first}' is no probe; choose 'greedy'."
+            )
         return Memory(np.zeros(1))
 
     def settled(self, problem: Problem, goal: Goal, state: Tracked) -> Tracked:
@@ -77,9 +97,12 @@ class LinGIFA(Sequential):
         return Standing(np.union1d(inside, outside[doubted]), state.guess, 1.0, bool(not np.any(doubted)))
 
     def _probe(self, problem: Problem, state: Tracked, i: int, j: int) -> int:
-        """The probe that lowers the variance of z_i - z_j most for its cost."""
-        row = state.items[i] - state.items[j]
+        """The probe that lowers the variance of z_i - z_j most for its cost, or the one of both that is known less."""
         assert state.fit is not None
+        if self.selection == "variance":
+            known = [float(state.items[k] @ state.fit.inverse @ state.items[k]) for k in (i, j)]
+            return int(problem.twins[i if known[0] >= known[1] else j])
+        row = state.items[i] - state.items[j]
         return first_largest(reduction(state.probes, problem.cost, state.fit.inverse, row))
 
 

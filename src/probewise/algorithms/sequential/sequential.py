@@ -27,6 +27,8 @@ from probewise.measurements import Measurements
 from probewise.problem import Problem
 
 Elimination = Literal["none", "stopping", "both"]
+STALE = 1.1
+"""Factor by which measurements may grow until the width that a sampling rule uses is computed afresh."""
 Step = Callable[[View, Any], int]
 """(what is known, the rule's memory, changed in place) -> the probe to measure next."""
 
@@ -114,7 +116,7 @@ class Sequential(Algorithm[Tracked]):
     guess, stays so: for "stopping" only, or for "both" stopping and sampling."""
 
     uses_width: ClassVar[bool] = False
-    """Whether the sampling rule uses the width of the threshold, which is then at most a hundredth of t old."""
+    """Whether the sampling rule uses the width of the threshold, which is then at most a tenth of t old."""
     goals: ClassVar[tuple[type[Goal], ...]] = (Goal,)
     needs: ClassVar[str] = "nothing; a bound on the norm of θ for ridge"
 
@@ -271,7 +273,7 @@ class Sequential(Algorithm[Tracked]):
 
     def _old(self, state: Tracked) -> bool:
         """Whether the width has to be computed afresh."""
-        return state.checked == 0 or (self.uses_width and int(state.count.sum()) >= math.ceil(1.01 * state.checked))
+        return state.checked == 0 or (self.uses_width and int(state.count.sum()) >= math.ceil(STALE * state.checked))
 
     def _first(self, problem: Problem) -> Counts:
         """(n,): the first round."""

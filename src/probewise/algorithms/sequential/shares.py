@@ -1,4 +1,4 @@
-"""Shares: the optimal design for the comparison of two items, and probes that span all others."""
+"""Shares: the optimal design for one direction, such as the comparison of two items."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class _Memo:
 
     start: NDArray[np.int64]
     """Probes with which every linear programme begins."""
-    found: dict[tuple[int, int], Shares]
-    """Shares by pair of items."""
+    found: dict[bytes, Shares]
+    """Shares by direction."""
 
 
 _MEMOS: WeakKeyDictionary[Problem, _Memo] = WeakKeyDictionary()
@@ -40,20 +40,26 @@ _MEMOS: WeakKeyDictionary[Problem, _Memo] = WeakKeyDictionary()
 
 
 def shares(problem: Problem, i: int, j: int) -> Shares:
-    """The design of least cost for z_i - z_j at a given variance, once for each pair that comes up.
+    """The design of least cost for z_i - z_j at a given variance."""
+    low, high = min(i, j), max(i, j)
+    return towards(problem, problem.items[low] - problem.items[high])
 
-    Of all u with Σ u_k x_k/σ_k = z_i - z_j take the least Σ √c_k |u_k|, by linear programming; then measurements in
-    proportion to |u_k|/√c_k are optimal (Elfving 1952), as Cauchy and Schwarz give Σ c_k n_k · Σ u_k²/n_k >= that².
+
+def towards(problem: Problem, direction: Array) -> Shares:
+    """The design of least cost for y'θ at a given variance, once for each ``direction`` y (d,) that comes up.
+
+    Of all u with Σ u_k x_k/σ_k = y take the least Σ √c_k |u_k|, by linear programming; then measurements in proportion
+    to |u_k|/√c_k are optimal (Elfving 1952), as Cauchy and Schwarz give Σ c_k n_k · Σ u_k²/n_k >= that².
     """
     memo = _MEMOS.get(problem)
     if memo is None:
         few = problem.n_probes <= _MANY
         start = np.arange(problem.n_probes) if few else spanner(problem.coordinates.probes)
         memo = _MEMOS.setdefault(problem, _Memo(start, {}))
-    pair = (min(i, j), max(i, j))
-    if pair not in memo.found:
-        memo.found[pair] = _elfving(problem, problem.items[pair[0]] - problem.items[pair[1]], memo.start)
-    return memo.found[pair]
+    key = direction.tobytes()
+    if key not in memo.found:
+        memo.found[key] = _elfving(problem, direction, memo.start)
+    return memo.found[key]
 
 
 _MANY = 100

@@ -579,6 +579,15 @@ def test_parts_of_numpy_that_no_command_uses_are_loaded_when_something_is_taken_
     assert done.stdout == "\nTrue True True\n"
 
 
+@pytest.mark.parametrize("own", [None, "20"])
+def test_idle_threads_sleep_at_once_unless_the_user_wants_otherwise(own: str | None) -> None:
+    code = "import os; from probewise.cli.sparing import rest; rest(); print(os.environ['OPENBLAS_THREAD_TIMEOUT'])"
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_THREAD_TIMEOUT"}
+    environment |= {} if own is None else {"OPENBLAS_THREAD_TIMEOUT": own}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout == f"{own or 4}\n"
+
+
 # --- the page ------------------------------------------------------------------------------------------------------
 
 

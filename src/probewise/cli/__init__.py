@@ -14,6 +14,7 @@ import click
 
 from probewise import __version__
 from probewise.cells import visible
+from probewise.cli.sparing import rest
 from probewise.errors import ProbewiseError, TornJournal
 
 SECTIONS = {
@@ -40,6 +41,7 @@ class Skin(click.Group):
 
     def main(self, *args: Any, **extra: Any) -> NoReturn:
         """Run a command and leave with its exit code."""
+        rest()
         for stream in (sys.stdout, sys.stderr):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="replace")  # a console that lacks a letter still gets the numbers

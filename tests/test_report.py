@@ -16,6 +16,7 @@ import pytest
 import probewise as pw
 from probewise.campaign import KINDS, Campaign, Memory, Record, Storage
 from probewise.campaign.findings.appraisal import appraised
+from probewise.campaign.report import pictures
 from probewise.campaign.report.chronicle import TOLD
 from probewise.campaign.report.page import number
 from probewise.campaign.report.view import View, name_of
@@ -366,3 +367,11 @@ def test_a_browser_shows_and_prints_it_without_a_request(decided: tuple[Campaign
     assert paper.read_bytes().startswith(b"%PDF")
     page.write_text('<!DOCTYPE html><img src="http://example.org/x.png">')
     assert requested(page, f"--screenshot={picture}") == ["http://example.org/x.png"]
+
+
+def test_names_in_the_picture_of_what_probes_read_do_not_overlap() -> None:
+    points = [(f"probe {k}", 1.0 + 0.001 * k, 3.0 - 0.001 * k, 0.1) for k in range(3)] + [("low", 0.0, 0.0, 0.1)]
+    drawn = pictures.agreement(points, [name for name, *_ in points], "four probes")
+    at = sorted(float(y) for y in re.findall(r'y="([\d.]+)">(?:probe \d|low)</text>', drawn))
+    assert len(at) == 4
+    assert min(np.diff(at)) >= 13.9

@@ -172,11 +172,21 @@ def agreement(points: Sequence[tuple[str, float, float, float]], named: Sequence
         px, py = x(model), y(mean)
         out.append(f'<line class="span" x1="{px}" x2="{px}" y1="{y(mean - 2 * error)}" y2="{y(mean + 2 * error)}"/>')
         out.append(f'<circle class="fill" cx="{px}" cy="{py}" r="3.2"><title>{escape(name)}</title></circle>')
-        if name in named:
-            side_, shift = ("end", -8) if px > 0.6 * side else ("", 8)
-            out.append(f'<text class="{side_}" x="{px + shift}" y="{py + 4}">{_title(name, 18)}</text>')
+    shown = [(name, x(model), y(mean) + 4) for name, model, mean, _ in points if name in named]
+    for (name, px, _), py in zip(shown, _apart([at for _, _, at in shown]), strict=True):
+        side_, shift = ("end", -8) if px > 0.6 * side else ("", 8)
+        out.append(f'<text class="{side_}" x="{px + shift}" y="{py}">{_title(name, 18)}</text>')
     out.append(f'<text class="soft mid" x="{(low + side) / 2}" y="{side - 4}">what the model says</text>')
     return _svg(side, side, out, alt)
+
+
+def _apart(wanted: Sequence[float], least: float = 14.0) -> list[float]:
+    """Heights of lines of text in the order of those wanted, moved down where they would overlap."""
+    placed: dict[int, float] = {}
+    below = -math.inf
+    for line in sorted(range(len(wanted)), key=wanted.__getitem__):
+        placed[line] = below = max(wanted[line], below + least)
+    return [placed[line] for line in range(len(wanted))]
 
 
 def _svg(width: float, height: float, parts: Sequence[str], alt: str) -> Html:

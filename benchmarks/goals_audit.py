@@ -110,7 +110,33 @@ def cells() -> dict[str, Cell]:
                                                            budget=many),
         "share of coins better than A, all as good": Cell(named, [0.02 + HAIR, 0.02, 0.02, 0.02], than, budget=many),
     }  # fmt: skip
-    return out
+    return out | counts()
+
+
+def counts() -> dict[str, Cell]:
+    """Counts with few and with many events, at a tie or a limit."""
+    one, two, four = (pw.Problem(np.eye(k), outcome=pw.Poisson()) for k in (1, 2, 4))
+    named = pw.Problem(FOUR, outcome=pw.Poisson(), item_names=NAMES)
+    off = pw.Problem(np.eye(2), outcome=pw.Poisson(), misfit=0.2)
+    rare, many = [0.05, 0.05 + HAIR], [100.0, 100.0 + HAIR]
+    tied = [3.0, 1.0, 1.0 + HAIR, 0.2]
+    than = pw.BetterThan("A", promise="share")
+    return {
+        "best of 2 counts of 0.05": Cell(two, rare, pw.BestItem(), budget=40_000),
+        "best of 2 counts of 1": Cell(two, [1.0, 1.0 + HAIR], pw.BestItem(), budget=4_000),
+        "best of 2 counts of 100": Cell(two, many, pw.BestItem()),
+        "best of 2 counts, a tolerance": Cell(two, [1.0, 0.6 - HAIR], pw.BestItem(epsilon=0.4), budget=4_000),
+        "best of 4 counts, all tie": Cell(four, [2.0, 2.0, 2.0 + HAIR, 2.0], pw.BestItem(), budget=4_000),
+        "top 2 counts, two tie": Cell(four, tied, pw.TopM(2), budget=4_000),
+        "count above 0.05, at the limit": Cell(one, [0.05], pw.Above(0.05 + HAIR), budget=40_000),
+        "counts above 1, two at the limit": Cell(four, tied, pw.Above(1.0 + HAIR / 2), budget=4_000),
+        "counts better than A, all as good": Cell(named, [2.0, 2.0 + HAIR, 2.0 - HAIR, 2.0 + HAIR],
+                                                  pw.BetterThan("A"), budget=4_000),
+        "share of counts above 1, all at the limit": Cell(four, [1.0] * 4, pw.Above(1.0 + HAIR, promise="share"),
+                                                          budget=4_000),
+        "share of counts better than A, all as good": Cell(named, [2.0 + HAIR, 2.0, 2.0, 2.0], than, budget=4_000),
+        "misfit, best of 2 counts": Cell(off, [1.0 + HAIR, 1.4], pw.BestItem(), budget=4_000, bias=(0.2, -0.2)),
+    }  # fmt: skip
 
 
 def misfits() -> dict[str, Cell]:

@@ -122,7 +122,7 @@ def test_who_cannot_do_with_a_link_says_so() -> None:
             pw.identify(problem, measure=lambda i: i, algorithm=algorithm)
     with pytest.raises(pw.InvalidAlgorithm, match="'gaussian', whose mean is x'θ itself; choose Sage"):
         pw.identify(pw.Problem(PROBES), measure=lambda i: i, algorithm=pw.SageGLM())
-    with pytest.raises(pw.InvalidAlgorithm, match="rage-glm cannot do with outcomes of the law 'poisson'"):
+    with pytest.raises(pw.InvalidAlgorithm, match="rage-glm cannot do with outcomes of the law 'poisson-log'"):
         pw.identify(pw.Problem(PROBES, outcome=pw.PoissonLog()), measure=lambda i: i, algorithm=pw.RageGLM(2.0))
     with pytest.raises(pw.InvalidAlgorithm, match="for outcomes with a link"):
         pw.SageGLM().init(pw.Problem(PROBES), pw.BestItem())

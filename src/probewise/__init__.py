@@ -36,6 +36,7 @@ _WHERE = {
     "Law": "outcomes",
     "Bounded": "outcomes",
     "Logistic": "outcomes",
+    "Poisson": "outcomes",
     "PoissonLog": "outcomes",
     "Gaussian": "outcomes",
     "pairs": "design",
@@ -254,6 +255,7 @@ if TYPE_CHECKING:
     from probewise.outcomes import Gaussian as Gaussian
     from probewise.outcomes import Law as Law
     from probewise.outcomes import Logistic as Logistic
+    from probewise.outcomes import Poisson as Poisson
     from probewise.outcomes import PoissonLog as PoissonLog
     from probewise.pooling import Pooled as Pooled
     from probewise.problem import Problem as Problem

@@ -21,6 +21,7 @@ from probewise.estimate import Estimate, least_squares
 from probewise.goals import Goal
 from probewise.measurements import Measurements, SumOfSquares, per_probe
 from probewise.misfit import Residual, Risk, least, residuals, suggested
+from probewise.outcomes import Law
 from probewise.problem import Problem
 from probewise.quantity import OUTCOME, Quantity
 
@@ -132,13 +133,14 @@ def check_adequacy(
         raise InvalidMeasurements(f"every round needs an entry for each of the {problem.n_probes} probes.")
     scale = per_probe(problem.sigma if sigma is None else sigma, problem.n_probes, "sigma")
     sums = _Sums.of(problem, [round for round in rounds if round.n], scale, bounded)
-    noise, drift = _noise(sums, goal, stated=sigma is None), _drift(sums, goal)
+    law = problem.outcome
+    noise, drift = _noise(sums, goal, law, stated=sigma is None or not law.by_sums), _drift(sums, goal)
     # where rounds disagree, misfit is what exceeds their disagreement
     error = sums.estimate.pure_error if drift.verdict in ("adequate", "unchecked") else drift.squares
     misfit, off = residuals(problem, sums.estimate, sums.pooled, sums.sigma, _level(error))
     weight = sums.pooled.count / sums.sigma**2
     risk = Risk.of(problem, goal, sums.estimate, weight, misfit, leader, quantity)
-    if sigma is not None and not (error.degrees and (bounded or error.value)):
+    if sigma is not None and law.by_sums and not (error.degrees and (bounded or error.value)):
         found = "Linearity cannot be checked, because the noise is not stated and no round has replicates."
         fit = Check("fit", LINEAR, "unchecked", found, "Measure some probes twice.")
         return Adequacy(noise, drift, fit, 0.0, (), ())
@@ -190,7 +192,7 @@ class _Sums:
         return cls(count, mean, sigma, pooled, estimate, within, between, bounded, problem.misfit, lack)
 
 
-def _noise(sums: _Sums, goal: Goal, *, stated: bool) -> Check:
+def _noise(sums: _Sums, goal: Goal, law: Law, *, stated: bool) -> Check:
     """Within rounds: is the scatter of replicates no larger than σ says?"""
     ask, within = "Is the noise as small as was stated?", sums.within
     if not stated or not within.degrees:
@@ -206,7 +208,7 @@ def _noise(sums: _Sums, goal: Goal, *, stated: bool) -> Check:
     if verdict == "adequate":
         return Check("noise", ask, verdict, f"The noise is as stated: {seen}).", "", *numbers)
     found = f"The noise is larger than stated: {seen}, {_odds(evidence, p_value)}); {_effect(square, goal.delta)}."
-    advice = f"Start again with sigma {math.sqrt(square):.2g} times as large, or with sigma unknown."
+    advice = law.remedy or f"Start again with sigma {math.sqrt(square):.2g} times as large, or with sigma unknown."
     return Check("noise", ask, verdict, found, advice, *numbers)
 
 

@@ -25,7 +25,7 @@ def departure(problem: Problem, steps: Iterable[Sequence[Measurements]]) -> floa
         if data.n:
             off = np.where(data.count > 0, data.mean - problem.probes @ guessed(known, data), 0.0)
             for own in rounds:
-                bets = added(bets, _against(known, own, off, 2.0 * float(problem.sigma.max())))
+                bets = added(bets, _against(known, own, off))
         data = sum(rounds, data)
         if law.learns and data.n:
             law = law.after(problem.probes @ guessed(known, data), data)
@@ -35,10 +35,10 @@ def departure(problem: Problem, steps: Iterable[Sequence[Measurements]]) -> floa
     return float(problem.outcome.account(nothing, nothing, bets, np.ones(1), 1.0)[0])
 
 
-def _against(problem: Problem, measurements: Measurements, off: Array, span: float) -> Bets | None:
+def _against(problem: Problem, measurements: Measurements, off: Array) -> Bets | None:
     """Bets on a round that probes are off the model by ``off`` (n,), less what a linear mean, or a misfit, explains.
 
-    Stakes are in units of the ``span`` of outcomes; in units of it the largest is what ``off`` suggests.
+    In units of the stakes, what ``off`` suggests is 1.
     """
     bettor = problem.outcome.bettor(measurements) if measurements.n else None
     at = np.flatnonzero(measurements.count)
@@ -51,5 +51,5 @@ def _against(problem: Problem, measurements: Measurements, off: Array, span: flo
     inside = basis[0][:, basis[1] > 1e-10 * basis[1].max(initial=1e-300)]
     rest = rest - inside @ (inside.T @ rest)
     rest = rest - inside @ (inside.T @ rest)  # what rounding left: Σ n_i a_i x_i is 0 to the last digits
-    parts = (rest / (root * scale**2) / span)[None]
+    parts = (rest / (root * scale**2) / bettor.unit)[None]
     return bettor.bets(parts, np.ones(1)).lessened(np.abs(parts) @ (count * problem.misfit[at]))

@@ -259,6 +259,14 @@ def guessed(problem: Problem, data: Measurements) -> Array:
     return solution(problem.probes, data, sigma=problem.sigma, unit=problem.unit)
 
 
+def spread(problem: Problem, rounds: Iterable[Measurements]) -> Array:
+    """(n,): the scale of each probe with what can be learned of it from all of these rounds."""
+    data = sum(rounds, Measurements.empty(problem.n_probes))
+    law = problem.outcome
+    law = law.after(problem.probes @ guessed(problem, data), data) if law.learns and data.n else law
+    return law.scale(tuple(problem.probe_names))
+
+
 def learned(problem: Problem, steps: Iterable[Sequence[Measurements]]) -> Pooled:
     """Rounds one after the other, those of a step at once, each with the law as it was known before its step."""
     law, data, pool = problem.outcome, Measurements.empty(problem.n_probes), Pooled()

@@ -201,6 +201,11 @@ def check(problem: Problem, goal: Goal, algorithm: Algorithm[Any]) -> None:
             f"{algorithm.name} needs all items in memory, and they stay where they are; choose Sage, or take fewer."
         )
     check_question(problem, goal)
+    if not problem.outcome.by_sums and not algorithm.bets_on_outcomes:
+        raise InvalidAlgorithm(
+            f"what is proven for {algorithm.name} needs noise with light tails, which outcomes of the law "
+            f"'{problem.outcome.name}' do not have; choose Sage."
+        )
     if not problem.outcome.known and not algorithm.learns_sigma:
         raise InvalidAlgorithm(
             f"{algorithm.name} must know sigma, the noise of a measurement, and this problem leaves it unknown; "

@@ -88,6 +88,8 @@ class Algorithm(abc.ABC, Generic[S]):
     """Whether its guarantee holds for rounds that somebody else planned, overlapping ones too."""
     takes_shards: ClassVar[bool] = False
     """Whether it can do with items that stay where they are: see ``Shards``."""
+    bets_on_outcomes: ClassVar[bool] = False
+    """Whether it can do with outcomes that have to be bet on themselves, not on their sums: ``Law.by_sums``."""
     forecasts: ClassVar[bool] = False
     """Whether it can say what is left to do; the two forecasts below are refused unless it can."""
     plans_rounds: ClassVar[bool] = False

@@ -299,6 +299,8 @@ def _report(
     facts = [("question", "", Words(goal, quantity).question)]
     if (ends := problem.outcome.ends) is not None:
         facts.append(("outcomes", "", quantity.difference(f"{ends[0]:g} to {ends[1]:g}")))
+    elif not problem.outcome.by_sums:
+        facts.append(("outcomes", "", problem.outcome.summary.removesuffix(".")))
     elif problem.outcome.known:
         low, high = problem.sigma.min(), problem.sigma.max()
         noise = output.number(low) + ("" if low == high else f" to {output.number(high)}")

@@ -7,10 +7,12 @@ from probewise.outcomes.base import Bets, Bettor, Drawn, Law
 from probewise.outcomes.bounded import Bounded
 from probewise.outcomes.canonical import CanonicalLaw, Logistic, PoissonLog
 from probewise.outcomes.gaussian import Gaussian
+from probewise.outcomes.poisson import Poisson
 
 OUTCOMES: dict[str, type[Law]] = {
     "gaussian": Gaussian,
     "bounded": Bounded,
+    "poisson": Poisson,
 }
 """Every law of the package by its name."""
 
@@ -38,6 +40,7 @@ __all__ = [
     "Gaussian",
     "Law",
     "Logistic",
+    "Poisson",
     "PoissonLog",
     "law_named",
     "law_names",

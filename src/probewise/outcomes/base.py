@@ -42,6 +42,10 @@ class Bets(NamedTuple):
 class Bettor(Protocol):
     """A law that bets on the outcomes of a round themselves, not only on their sums."""
 
+    @property
+    def unit(self) -> float:
+        """What stakes are counted in: about as far as two means can be apart."""
+
     def bets(self, coefficients: Array, precision: Array) -> Bets:
         """Where y'θ̂/v(y) of a round is Σ_i n_i mean_i c_i, with ``coefficients`` c (k, p) of its measured probes."""
 
@@ -116,6 +120,18 @@ class Law(abc.ABC):
 
     learns: ClassVar[bool] = False
     """Whether ``after`` and ``bettor`` do anything."""
+
+    by_sums: ClassVar[bool] = True
+    """Whether noise is sub-Gaussian with the scale, so that bets on sums of outcomes are fair.
+
+    If not, ``scale`` and ``log_account`` only serve designs, forecasts and pictures, and the law is for algorithms that
+    bet on the outcomes themselves (``Algorithm.bets_on_outcomes``).
+    """
+
+    @property
+    def remedy(self) -> str:
+        """What to do if outcomes scatter more than the law says."""
+        return ""
 
     @property
     def ends(self) -> tuple[float, float] | None:

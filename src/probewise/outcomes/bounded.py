@@ -9,11 +9,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from probewise.confidence import log_wealth, mixture_width
 from probewise.coordinates import Array, Counts
 from probewise.errors import InvalidProblem
-from probewise.measurements import Measurements, SumOfSquares
+from probewise.measurements import Measurements
 from probewise.outcomes.base import Bets, Bettor, Drawn, Law
+from probewise.outcomes.betting import BLOCK, MOST, BettingLaw
 
 _LEVELS = (0.02, 0.15, 0.5, 0.85, 0.98)
 """Of the range: where outcomes may be, as long as nothing is known of them."""
@@ -22,14 +22,10 @@ _STAKES = 10.0 ** -np.arange(0.0, 5.05, 0.15)
 _FALLING = 1.0 / (7.0 + np.arange(_STAKES.size))
 _SHARES = np.log(np.tile(_FALLING / _FALLING.sum() / len(_LEVELS), len(_LEVELS)))
 """(5 L,): log of the share of an account that begins on each level and stake."""
-_MOST = 0.7
-"""Of the largest stake that cannot ruin an account in a round, as much may be used."""
-_BLOCK = 1_000_000
-"""Numbers that are worked on at once."""
 
 
 @dataclass(frozen=True)
-class Bounded(Law):
+class Bounded(BettingLaw):
     """Outcomes between two bounds, with a mean that is linear in the features; nothing else is assumed."""
 
     low: float = 0.0
@@ -39,7 +35,6 @@ class Bounded(Law):
 
     name: ClassVar[str] = "bounded"
     summary: ClassVar[str] = "Outcomes in a known range, as clicks, yields or ratings; their spread is learned."
-    learns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
@@ -60,51 +55,13 @@ class Bounded(Law):
         return self.low, self.high
 
     @property
-    def known(self) -> bool:
-        """True: half of the range bounds the noise."""
-        return True
-
-    @property
-    def part(self) -> float:
-        """Nothing: what is learned only decides how bets are placed."""
-        return 0.0
-
-    @property
-    def replicates(self) -> int:
-        """One."""
-        return 1
+    def shares(self) -> Array:
+        """(5 L,): level after level of a first round."""
+        return np.asarray(_SHARES)
 
     def scale(self, probes: tuple[str, ...]) -> Array:
         """(n,): half of the range, which is sub-Gaussian for any outcomes in it."""
         return np.full(len(probes), 0.5 * self.span)
-
-    def bound(self, replicates: SumOfSquares, delta: float) -> float:
-        """1."""
-        return 1.0
-
-    def guess(self, replicates: SumOfSquares) -> float:
-        """1."""
-        return 1.0
-
-    def log_account(self, total: Array, precision: Array, unit: Array, bound: float) -> Array:
-        """A mixture of Gaussian bets, as for any noise that is sub-Gaussian with its scale."""
-        return log_wealth(total / bound, precision, unit)
-
-    def account(self, total: Array, precision: Array, bets: Bets | None, unit: Array, bound: float) -> Array:
-        """The mean over all stakes of what the bets on outcomes have made: docs/bounded.md."""
-        if bets is None:
-            return self.log_account(total, precision, unit, bound)
-        return np.asarray(np.logaddexp.reduce(_SHARES + bets.logs, axis=-1))
-
-    def width(self, sums: tuple[Array, Array], bets: tuple[Bets, Bets] | None, scale: Array, alpha: float) -> Array:
-        """The farther of the two ends, each beyond which half of alpha is bet: docs/bounded.md."""
-        plain = mixture_width(sums[0], scale, alpha)
-        if bets is None:
-            return plain
-        known = sums[0] > 0
-        mean = np.where(known, sums[1] / np.where(known, sums[0], 1.0), 0.0)
-        ends = [_reach(own, sign * mean, plain, math.log(2.0 / alpha)) for own, sign in zip(bets, (1, -1), strict=True)]
-        return np.where(known, np.maximum(*ends), np.inf)
 
     def after(self, means: Array, data: Measurements) -> Law:
         """With expected outcomes and their spread, as far as can be told."""
@@ -161,21 +118,6 @@ class Bounded(Law):
         return f"such that outcomes lie between {self.low:.4g} and {self.high:.4g}; how much they scatter is learned"
 
 
-def _reach(bets: Bets, mean: Array, start: Array, needed: float) -> Array:
-    """(k,): how far below ``mean`` y'θ may be, until bets on its being higher would have made so much."""
-    near, far = np.zeros(mean.size), np.where(np.isfinite(start), start, 1.0)
-    for _ in range(60):  # doubled until it is too far, then halved
-        made = np.logaddexp.reduce(_SHARES + bets.lifted(far - mean).logs, axis=-1)
-        far = np.where(made >= needed, far, 2.0 * far)
-        if (made >= needed).all():
-            break
-    for _ in range(40):
-        middle = 0.5 * (near + far)
-        made = np.logaddexp.reduce(_SHARES + bets.lifted(middle - mean).logs, axis=-1)
-        near, far = np.where(made >= needed, near, middle), np.where(made >= needed, middle, far)
-    return far
-
-
 @dataclass(frozen=True)
 class Expected(Bounded):
     """The same, with what earlier rounds let us expect of each probe."""
@@ -200,6 +142,11 @@ class FirstRound:
 
     rounds: tuple[BoundedRound, ...]
     """The bets if all outcomes are expected at one level, with the spread of outcomes at the bounds."""
+
+    @property
+    def unit(self) -> float:
+        """The range."""
+        return self.rounds[0].unit
 
     def bets(self, coefficients: Array, precision: Array) -> Bets:
         """(k, 5 L) twice, level after level."""
@@ -235,6 +182,11 @@ class BoundedRound:
         data = measurements
         return cls(law, expected[at], data.count[at], data.mean[at], data.scatter[at])
 
+    @property
+    def unit(self) -> float:
+        """The range."""
+        return self.law.span
+
     def bets(self, coefficients: Array, precision: Array) -> Bets:
         """(k, 5 L) twice: the same for all levels of the first round."""
         return Bets(*(np.tile(part, len(_LEVELS)) for part in self.each(coefficients, precision)))
@@ -242,7 +194,7 @@ class BoundedRound:
     def each(self, coefficients: Array, precision: Array) -> tuple[Array, Array]:
         """(k, L) twice: log of what each stake has made, and stakes times ``precision`` (k,): docs/bounded.md."""
         stakes = self._stakes(coefficients)
-        size = max(1, _BLOCK // max(1, stakes.shape[1] * self.count.size))
+        size = max(1, BLOCK // max(1, stakes.shape[1] * self.count.size))
         parts = range(0, len(stakes), size)
         logs = [self._logs(coefficients[at : at + size], stakes[at : at + size]) for at in parts]
         return np.concatenate(logs) if logs else np.zeros(stakes.shape), stakes * precision[:, None]
@@ -251,7 +203,7 @@ class BoundedRound:
         """(k, L): the stakes, as large as wanted where no outcome within the range could cost everything."""
         below, above = self.expected - self.law.low, self.law.high - self.expected
         worst = np.max(np.where(coefficients > 0, coefficients * below, -coefficients * above), axis=1, initial=0.0)
-        most = np.divide(_MOST, worst, out=np.full(worst.size, np.inf), where=worst > 0)
+        most = np.divide(MOST, worst, out=np.full(worst.size, np.inf), where=worst > 0)
         return np.asarray(np.minimum(self.law.span * _STAKES, most[:, None]))
 
     def _logs(self, coefficients: Array, stakes: Array) -> Array:

@@ -14,6 +14,7 @@ from probewise.coordinates import Array, Counts
 from probewise.errors import InvalidAlgorithm
 from probewise.measurements import SumOfSquares
 from probewise.outcomes.base import Drawn, Law
+from probewise.outcomes.counts import CountLaw
 
 
 class CanonicalLaw(Law):
@@ -106,15 +107,11 @@ class Logistic(CanonicalLaw):
         return "of successes and failures whose odds are exp(x'θ)"
 
 
-_SPLIT = 10_000
-"""Counts up to which the scatter of Poisson outcomes is drawn one by one."""
-
-
 @dataclass(frozen=True)
-class PoissonLog(CanonicalLaw):
+class PoissonLog(CountLaw, CanonicalLaw):
     """Counts 0, 1, 2, … with mean exp(x'θ): Poisson regression. Counts that scatter more than that are not covered."""
 
-    name: ClassVar[str] = "poisson"
+    name: ClassVar[str] = "poisson-log"
     summary: ClassVar[str] = "Counts of a Poisson law; the log of their mean is x'θ."
     link: ClassVar[str] = "log"
 
@@ -129,31 +126,6 @@ class PoissonLog(CanonicalLaw):
     def information(self, linear: Array) -> Array:
         """exp η."""
         return self.mean(linear)
-
-    def outcomes(self, means: Array, scale: Array, rng: np.random.Generator) -> Array:
-        """Counts with these means."""
-        return rng.poisson(means).astype(np.float64)
-
-    def drawn(self, means: Array, scale: Array, counts: Counts, rng: np.random.Generator) -> Drawn:
-        """A sum of counts is a count; given the sum, its parts are multinomial, and many scatter as their mean does."""
-        totals = rng.poisson(counts * means)
-        scatter = np.zeros(means.size)
-        for i, (n, total) in enumerate(zip(counts.tolist(), totals.tolist(), strict=True)):
-            if n <= _SPLIT:
-                parts = rng.multinomial(total, np.full(n, 1.0 / n))
-                scatter[i] = float(((parts - total / n) ** 2).sum())
-            else:
-                scatter[i] = total / n * rng.chisquare(n - 1)
-        return Drawn(totals / counts, scatter)
-
-    @property
-    def expected(self) -> str:
-        """What an outcome may be, in words."""
-        return "a whole number of at least 0"
-
-    def possible(self, outcomes: Array) -> NDArray[np.bool_]:
-        """True for whole numbers from 0 on."""
-        return np.asarray((outcomes >= 0) & (outcomes == np.floor(outcomes)))
 
     @property
     def noise(self) -> str:

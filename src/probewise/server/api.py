@@ -57,7 +57,7 @@ SETTINGS: dict[str, Shape] = {
     "minimise": {"type": "boolean"},
     "delta": {"type": "number", "description": "allowed probability of a wrong answer"},
     "epsilon": {"type": "number", "minimum": 0, "description": "differences up to this do not matter"},
-    "outcome": {"type": "string", "enum": ["gaussian", "bounded"], "description": "the law of outcomes"},
+    "outcome": {"type": "string", "enum": ["gaussian", "bounded", "poisson"], "description": "the law of outcomes"},
     "bounds": {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2},
     "sigma": {"type": ["number", "string", "null"], "maxLength": 7, "description": "noise, a number or unknown"},
     "max_batch": _COUNT,

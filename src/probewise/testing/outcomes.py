@@ -11,8 +11,9 @@ from numpy.typing import ArrayLike
 from probewise.coordinates import Array
 from probewise.design import digest
 from probewise.goals import BestItem
-from probewise.measurements import SumOfSquares
+from probewise.measurements import Measurements, SumOfSquares
 from probewise.outcomes import Law
+from probewise.pooling import Pooled, Sums, fitted
 from probewise.problem import Problem
 from probewise.run import identify
 from probewise.simulation import LinearEnvironment
@@ -34,8 +35,11 @@ def check_outcome(law: Law, means: ArrayLike = MEANS) -> None:
     scale = _has_a_scale(law, names)
     outcomes = _draws_what_it_says(law, at, scale)
     _draws_sums_alike(law, at, scale, outcomes)
-    _bounds_its_noise(law, at, scale, outcomes)
-    _keeps_its_accounts(law, at, scale)
+    if law.by_sums:
+        _bounds_its_noise(law, at, scale, outcomes)
+        _keeps_its_accounts(law, at, scale)
+    if law.learns:
+        _keeps_its_bets(law, at)
     _serves_a_search(law, at)
 
 
@@ -130,6 +134,35 @@ def _keeps_its_accounts(law: Law, means: Array, scale: Array) -> None:
         ever = float((logs.max(axis=1) >= -math.log(delta)).mean())
         slack = SURE * math.sqrt(delta * (1 - delta) / PATHS)
         expect(ever <= delta + slack, f"bets made 1/{delta} of 1 in {ever:.3f} of all runs")
+
+
+def _keeps_its_bets(law: Law, means: Array) -> None:
+    """Bets on outcomes that a claim is just false of make nothing on average, whatever rounds before have taught."""
+    rng, counts = np.random.default_rng(4), (3, 1, 20, 60)
+    problem = Problem(np.eye(2), outcome=law)
+    most: list[Array] = []
+    made: dict[int, list[Array]] = {step: [] for step in range(len(counts))}
+    at, rows = np.resize(means, 2), np.array([[1.0, -1.0], [-1.0, 1.0]])
+    environment = LinearEnvironment(problem, at)
+    for _ in range(PATHS // 8):
+        sums, known, data, best = Sums.none(2), law, Measurements.empty(2), np.zeros(2)
+        for step, n in enumerate(counts):
+            own = environment.draw(np.array([n, 2 * n]), rng)
+            sums = sums + Pooled((fitted(problem.knowing(known), own),)).sums(rows).lifted(-rows @ at)
+            log = law.account(sums.total, sums.precision, sums.bets, np.ones(2), 1.0)
+            data, best = data + own, np.maximum(best, log)
+            known = law.after(data.mean, data)
+            made[step].append(np.exp(log))
+        most.append(best)
+    for step, values in made.items():
+        mean, error = np.mean(values, axis=0), np.std(values, axis=0) / math.sqrt(len(values))
+        expect(
+            bool((mean <= 1.0 + SURE * error).all()), f"after {step + 1} rounds bets have made {mean.max():.3f} of 1"
+        )
+    for delta in (0.3, 0.05):
+        ever = float((np.array(most) >= -math.log(delta)).mean(axis=0).max())
+        slack = SURE * math.sqrt(delta * (1 - delta) / len(most))
+        expect(ever <= delta + slack, f"bets on outcomes made 1/{delta} of 1 in {ever:.3f} of all runs")
 
 
 def _serves_a_search(law: Law, means: Array) -> None:

@@ -81,6 +81,7 @@ class Sage(Algorithm[State]):
     allows_misfit: ClassVar[bool] = True
     minds_stock: ClassVar[bool] = True
     takes_any_rounds: ClassVar[bool] = True
+    bets_on_outcomes: ClassVar[bool] = True
     takes_shards: ClassVar[bool] = True
     forecasts: ClassVar[bool] = True
     plans_rounds: ClassVar[bool] = True

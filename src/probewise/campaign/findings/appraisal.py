@@ -13,7 +13,7 @@ from probewise.campaign.state.ledger import Ledger
 from probewise.campaign.state.replay import Trail
 from probewise.departure import departure
 from probewise.measurements import Measurements
-from probewise.pooling import Pooled, learned
+from probewise.pooling import Pooled, learned, spread
 from probewise.problem import Problem
 
 
@@ -86,8 +86,13 @@ def scrutinised(ledger: Ledger, trail: Trail, leader: int | None) -> Adequacy:
     problem, goal, law = ledger.charter.problem, ledger.goal, ledger.charter.problem.outcome
     rounds = [sheet.measurements(problem.n_probes) for sheet in ledger.sheets if sheet.complete]
     what = ledger.charter.quantity
+    departed = departure(problem, [step.rounds for step in trail.steps]) if law.learns else None
+    if not law.by_sums:  # what is learned of the scale is a guess; only what was bet refuses
+        scale = spread(problem, rounds)
+        return check_adequacy(
+            problem, goal, rounds, sigma=scale, bounded=False, leader=leader, quantity=what, departed=departed
+        )
     if law.known:
-        departed = departure(problem, [step.rounds for step in trail.steps]) if law.learns else None
         return check_adequacy(problem, goal, rounds, leader=leader, quantity=what, departed=departed)
     pool = Finished.each(problem, rounds, problem.sigma).pool
     bound = law.bound(pool.pure_error, goal.delta)

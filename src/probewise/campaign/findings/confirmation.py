@@ -76,6 +76,11 @@ def confirming(
             f"the guarantee of '{charter.algorithm.name}' covers only the rounds that it plans, so a round to confirm "
             f"the answer cannot be added; a campaign with {' or '.join(able)} can take it."
         )
+    if not charter.problem.outcome.by_sums:
+        raise InvalidCampaign(
+            f"what contradicts an answer is known for noise with light tails, and outcomes of the law "
+            f"'{charter.problem.outcome.name}' do not have them, so nothing can be tested; ask without confirm."
+        )
     if declared is None or not found.numbers.decided:
         raise InvalidCampaign("there is no answer to confirm yet; ask without confirm for the next round.")
     if ledger.waiting is not None:  # a decision leaves no other round open

@@ -14,6 +14,7 @@ from probewise.algorithms.planning import plan
 from probewise.design import remembering
 from probewise.goals import Goal
 from probewise.numerals import plural
+from probewise.outcomes import Poisson
 from probewise.problem import Problem
 from probewise.tables import named
 
@@ -95,7 +96,7 @@ def remarks(problem: Problem, outcome_range: tuple[float, float] = (-math.inf, m
             "there too, which no probe can check."
         )
     width = 0.5 * (outcome_range[1] - outcome_range[0])
-    if problem.outcome.known and problem.sigma.max() > width:
+    if problem.outcome.known and problem.outcome.by_sums and problem.sigma.max() > width:
         yield (
             f"Outcomes from {outcome_range[0]:g} to {outcome_range[1]:g} cannot be noisier than {width:g}, but sigma "
             f"is {problem.sigma.max():g}; a smaller sigma needs fewer measurements."
@@ -109,6 +110,11 @@ def remarks(problem: Problem, outcome_range: tuple[float, float] = (-math.inf, m
         yield (
             "The forecast takes outcomes to scatter as much as their range allows; how much they do will be learned, "
             "and if it is less, fewer measurements are needed."
+        )
+    if isinstance(law := problem.outcome, Poisson):
+        yield (
+            "Counts are taken to have a variance equal to their mean (Poisson); nothing is proven for counts "
+            f"that scatter more. The forecast takes them to be about {law.rate:g}; if that is far off, say so (rate=…)."
         )
     if not problem.outcome.known:
         yield "The noise is unknown: replicates will tell, so that every probe is measured at least twice in a round."

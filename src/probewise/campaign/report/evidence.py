@@ -16,6 +16,7 @@ from probewise.estimate import least_squares
 from probewise.markup import Content, Html, badge, paragraphs, section, table, tag
 from probewise.measurements import Measurements
 from probewise.numerals import percent, plural
+from probewise.pooling import spread
 
 PROBES = 15
 """Largest number of probes shown."""
@@ -128,7 +129,7 @@ def _residuals(view: View) -> list[Content]:
     fit = least_squares(problem.probes, data, sigma=problem.sigma)
     index = np.flatnonzero(data.count)
     model = problem.probes[index] @ fit.theta
-    error = problem.sigma[index] * problem.outcome.guess(fit.pure_error) / np.sqrt(data.count[index])
+    error = spread(problem, sheets)[index] * problem.outcome.guess(fit.pure_error) / np.sqrt(data.count[index])
     names = [problem.probe_names[i] for i in index.tolist()]
     points = list(zip(names, model.tolist(), data.mean[index].tolist(), error.tolist(), strict=True))
     alt = "Means of the probes against the model"

@@ -46,6 +46,7 @@ NOISE = {
     "unknown": "I do not know it; it is learned from replicates",
     "column": "a column of the probes says it",
     "bounded": "outcomes lie between two numbers, such as clicks or shares",
+    "poisson": "outcomes are counts of independent events",
 }
 FIELDS = (
     "name", "model", "formula", "goal", "value", "minimise", "delta", "epsilon", "noise", "sigma", "low", "high",
@@ -342,6 +343,8 @@ def _chosen(draft: dict[str, Any], values: dict[str, str], roles: dict[str, str]
             _number(values, "high", "the largest outcome", 1.0),
         )
         return out | {"outcome": "bounded", "bounds": [low, high]}
+    if values["noise"] == "poisson":
+        return out | {"outcome": "poisson"}
     if values["noise"] == "unknown":
         return out | {"sigma": "unknown"}
     if values["noise"] == "sigma":

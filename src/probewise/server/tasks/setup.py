@@ -145,9 +145,13 @@ def _unsaid(settings: Mapping[str, Any]) -> bool:
 
 def _noise(settings: Mapping[str, Any], column: str | None) -> dict[str, Any]:
     """The law of outcomes, as the constructor of a problem takes it."""
-    if (settings.get("outcome") or "gaussian") == "bounded":
-        if settings.get("sigma") is not None or column is not None:
-            raise InvalidProblem("outcomes within bounds need no noise; leave it out, or choose another law.")
+    law = settings.get("outcome") or "gaussian"
+    if law != "gaussian" and (settings.get("sigma") is not None or column is not None):
+        what = "outcomes within bounds" if law == "bounded" else "counts"
+        raise InvalidProblem(f"{what} need no noise; leave it out, or choose another law.")
+    if law == "poisson":
+        return {"outcome": pw.Poisson()}
+    if law == "bounded":
         ends = settings.get("bounds") or (0.0, 1.0)
         return {"outcome": pw.Bounded(float(ends[0]), float(ends[1]))}
     if column is not None and settings.get("sigma") is not None:

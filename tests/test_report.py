@@ -372,6 +372,6 @@ def test_a_browser_shows_and_prints_it_without_a_request(decided: tuple[Campaign
 def test_names_in_the_picture_of_what_probes_read_do_not_overlap() -> None:
     points = [(f"probe {k}", 1.0 + 0.001 * k, 3.0 - 0.001 * k, 0.1) for k in range(3)] + [("low", 0.0, 0.0, 0.1)]
     drawn = pictures.agreement(points, [name for name, *_ in points], "four probes")
-    at = sorted(float(y) for y in re.findall(r'y="([\d.]+)">(?:probe \d|low)</text>', drawn))
+    at = sorted(float(y) for y in re.findall(r'y="([\d.]+)">(?:probe \d|low)</text>', str(drawn)))
     assert len(at) == 4
     assert min(np.diff(at)) >= 13.9

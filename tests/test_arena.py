@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import probewise as pw
 from probewise.experiments import arena, arena_page
 from probewise.experiments.arena import Cell, Scale
+from probewise.experiments.grounds import GROUNDS
 
 SMALL = Scale((0.1,), 4, 60.0)
 
@@ -27,7 +29,7 @@ def cell(method, ratio, *, proven=True, error=1.0, **other):
 
 
 def test_a_cell_is_what_simulate_gives(cells):
-    problem, theta = arena.GROUNDS["coins"].draw()
+    problem, theta = GROUNDS["coins"].draw()
     runs = pw.simulate(problem, theta, pw.Uniform(), pw.BestItem(0.1), runs=4, seed=3, noise="bernoulli")
     found = next(c for c in cells if c.method == "uniform" and c.instance == "coins")
     assert found.measurements == runs.mean("measurements")
@@ -36,7 +38,7 @@ def test_a_cell_is_what_simulate_gives(cells):
 
 
 def test_every_method_is_there_with_what_it_must_know():
-    problem, theta = arena.GROUNDS["near tie"].draw()
+    problem, theta = GROUNDS["near tie"].draw()
     made = {name: make(problem, theta) for name, make in arena.contenders().items()}
     fixed = {name for name, kind in pw.ALGORITHMS.items() if "budget" in kind.__dataclass_fields__}
     assert set(pw.ALGORITHMS) - fixed <= set(made)
@@ -49,7 +51,7 @@ def test_who_cannot_do_it_says_why(cells, monkeypatch):
     def unlucky(problem, theta):
         raise pw.InvalidAlgorithm("not on a Monday.")
 
-    monkeypatch.setattr(arena, "contenders", lambda: {"monday": unlucky})
+    monkeypatch.setattr(arena, "contenders", lambda kind=None: {"monday": unlucky})
     (found,) = arena.arena(["monday"], ["coins"], SMALL)
     assert found.refused == "not on a Monday."
     page = arena_page.drawn([*cells, found], scale="quick", seed=3)
@@ -59,22 +61,50 @@ def test_who_cannot_do_it_says_why(cells, monkeypatch):
 
 def test_a_method_that_would_take_too_long_is_left_out():
     (found,) = arena.arena(["m-lingape"], ["near tie"], Scale((0.1,), 4, 1e-6))
-    assert re.fullmatch(r"left out at this scale: a run would take about \d+ s\.", found.refused)
+    assert re.fullmatch(
+        r"left out at this scale: a run would take about \d+ s, and a cell may take 1e-06 s\.", found.refused
+    )
 
 
 def test_data_that_cannot_be_had_are_named(monkeypatch):
     def gone():
         raise pw.DataUnavailable("the table is not here.")
 
-    monkeypatch.setitem(arena.GROUNDS, "coins", arena.GROUNDS["coins"]._replace(draw=gone))
+    monkeypatch.setitem(GROUNDS, "coins", GROUNDS["coins"]._replace(draw=gone))
     (found,) = arena.arena(["sage"], ["coins"], SMALL)
     assert found.refused == "the table is not here."
 
 
 def test_a_journal_goes_on(cells, tmp_path):
     again = [list(arena.arena(["uniform"], ["coins"], SMALL, seed=3, journal=tmp_path)) for _ in range(2)]
-    assert again[0][0]._replace(seconds=0.0) == again[1][0]._replace(seconds=0.0)
-    assert len(next(tmp_path.glob("*.jsonl")).read_text().splitlines()) == 1 + SMALL.runs
+    assert again[0] == again[1]  # the seconds too: it was not run again
+    runs = next(tmp_path.glob("coins*.jsonl"))
+    assert len(runs.read_text().splitlines()) == 1 + SMALL.runs
+    (other,) = arena.arena(["uniform"], ["coins"], replace(SMALL, runs=2), seed=3, journal=tmp_path)
+    assert other.runs == 2  # a cell of another scale is no answer
+
+
+def test_cells_are_spread_over_workers(cells, tmp_path):
+    pytest.importorskip("joblib")
+    found = arena.arena(["sage", "uniform"], ["coins"], SMALL, seed=3, workers=2, journal=tmp_path)
+    found = arena.ordered(found, ["sage", "uniform"], ["coins"])
+    alone = [c for c in cells if c.instance == "coins" and c.method != "xy-oracle"]
+    assert [c._replace(seconds=0.0) for c in found] == [c._replace(seconds=0.0) for c in alone]
+
+
+@pytest.mark.parametrize(
+    ("instance", "ours"), [("4 of 12 elements", "sage-sets"), ("3 rates", "sage-glm"), ("3 best of 10", "sage")]
+)
+def test_methods_meet_the_instances_of_their_kind(instance, ours):
+    """Sets and links have methods of their own; who answers another question is refused by itself."""
+    few = Scale((0.1,), 1, 60.0)
+    found = {c.method: c for c in arena.arena([ours, "uniform", "uniform-sets", "rage-glm"], [instance], few)}
+    assert not found[ours].refused
+    assert 1.0 < found[ours].ratio < 100.0
+    kinds = {"sets": "uniform-sets", "links": "rage-glm", "items": "uniform"}
+    assert set(found) == {ours, kinds[GROUNDS[instance].kind]}
+    page = arena_page.drawn(list(found.values()), scale="quick", seed=0)
+    assert ours in page
 
 
 def test_runs_that_are_given_up_are_no_errors(monkeypatch):
@@ -92,7 +122,7 @@ def test_losses_are_said_with_their_proof():
     assert "theirs is heuristic" in page
     assert "both have a proof" in page
     fair = arena_page.drawn([ours, cell("rage", 3.0)], scale="quick", seed=0)
-    assert "Nowhere did another method need fewer measurements than sage." in fair
+    assert "Nowhere did another method need fewer measurements than Sage." in fair
     assert "sage needs 2 times the limit; rage, the next one with a proof, 3 times" in fair
 
 
@@ -110,6 +140,6 @@ def test_the_page_runs_its_own_script_and_no_other(cells, tmp_path):
 
 @pytest.mark.parametrize(("kind", "name"), [("method", "nobody"), ("instance", "nowhere")])
 def test_names_that_nobody_has(kind, name):
-    known = arena.contenders() if kind == "method" else arena.GROUNDS
+    known = arena.contenders() if kind == "method" else GROUNDS
     with pytest.raises(pw.InvalidProblem, match=f"there is no {kind} '{name}'; they are"):
         arena.check_names(kind, [name], known)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
@@ -11,20 +12,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from probewise.algorithms import ALGORITHMS, EXTENSIONS, Algorithm, Rage, algorithm_named
+from probewise.algorithms import (
+    ALGORITHMS,
+    EXTENSIONS,
+    GLM_ALGORITHMS,
+    SET_ALGORITHMS,
+    Algorithm,
+    Rage,
+    algorithm_named,
+)
+from probewise.algorithms.glm import RageGLM
+from probewise.algorithms.sets import SageSets
 from probewise.coordinates import Array
 from probewise.errors import DataUnavailable, InvalidAlgorithm, InvalidProblem, ProbewiseError
-from probewise.experiments.audit import TRAPS
+from probewise.experiments.grounds import GROUNDS, Ground, Kind
+from probewise.experiments.limits import limit
 from probewise.experiments.sweep import Make, Tick
 from probewise.extensions import extensions
-from probewise.goals import BestItem
-from probewise.instances import Instance, benchmark, many_arms, sphere, transductive
 from probewise.problem import Problem
 from probewise.simulation import Runs, exact_rate, simulate
-from probewise.simulation.environment import Noise
-from probewise.simulation.journal import file_stem
+from probewise.simulation.engine import started, versions
+from probewise.simulation.journal import described, file_stem
 from probewise.testing.algorithms import informed
-from probewise.theory import hardness
 
 MOST = 1_000
 """Measurements after which a run is given up, in multiples of the limit."""
@@ -34,47 +43,8 @@ _PILOT = 300
 """Measurements after which a method that measures one by one is known to be fast enough or not."""
 _USUAL = 5.0
 """Measurements that such a method needs, in multiples of the limit, about."""
-
-
-class Ground(NamedTuple):
-    """An instance with its noise and where it comes from."""
-
-    draw: Callable[[], Instance]
-    noise: Noise | None
-    source: str
-    """The paper, or "hostile", or "recorded"."""
-    why: str
-    """What it is, in a few words."""
-
-
-def _recorded() -> Instance:
-    """Suzuki couplings: the quadratic model that fits the recorded yields best, with the scatter that it leaves."""
-    from probewise import data
-
-    table = data.suzuki()
-    features, outcomes = [name for name in table.header if name != "yield"], table.numbers("yield")
-    plain = {name: table.numbers(name) for name in features}
-    problem = Problem.from_tables(plain, model="quadratic")
-    theta = np.linalg.lstsq(problem.probes, outcomes, rcond=None)[0]
-    left = outcomes - problem.probes @ theta
-    sigma = float(np.sqrt(left @ left / (outcomes.size - np.linalg.matrix_rank(problem.probes))))
-    return Problem(problem.probes, problem.items, sigma=sigma), np.asarray(theta, dtype=np.float64)
-
-
-GROUNDS: dict[str, Ground] = {
-    "benchmark(5)": Ground(partial(benchmark, 5), None, "paper", "unit vectors and one close to the best"),
-    "benchmark(20)": Ground(partial(benchmark, 20), None, "paper", "the same in 20 dimensions"),
-    "many arms(100)": Ground(partial(many_arms, 100, 0), None, "paper", "100 items near two directions of a plane"),
-    "sphere(50, 5)": Ground(partial(sphere, 50, 5), None, "paper", "50 random unit vectors, two of them close"),
-    "transductive(20)": Ground(partial(transductive, 20), None, "paper", "items that cannot be measured themselves"),
-    "soare(6)": Ground(partial(benchmark, 6, 0.1), None, "later", "the benchmark with a wider angle"),
-    "near tie": Ground(TRAPS["near tie"].draw, TRAPS["near tie"].noise, "hostile", TRAPS["near tie"].why),
-    "few probes": Ground(TRAPS["few probes"].draw, TRAPS["few probes"].noise, "hostile", TRAPS["few probes"].why),
-    "many probes": Ground(TRAPS["many probes"].draw, TRAPS["many probes"].noise, "hostile", TRAPS["many probes"].why),
-    "coins": Ground(TRAPS["coins"].draw, TRAPS["coins"].noise, "hostile", TRAPS["coins"].why),
-    "suzuki": Ground(_recorded, None, "recorded", "247 recorded yields; outcomes drawn about the quadratic fit"),
-}
-"""Name -> instance."""
+_CELLS = "cells.jsonl"
+"""Finished cells, in the folder of the journals."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +59,7 @@ class Scale:
     """What a cell may take, about; slow methods get fewer runs, and the page says how many."""
 
 
-SCALES: dict[str, Scale] = {"quick": Scale((0.05,), 20, 5.0), "full": Scale((0.2, 0.05, 0.01), 1_000, 600.0)}
+SCALES: dict[str, Scale] = {"quick": Scale((0.05,), 12, 3.0), "full": Scale((0.2, 0.05, 0.01), 1_000, 600.0)}
 """Name -> scale; quick takes less than half an hour on two cores."""
 
 
@@ -124,19 +94,29 @@ class Cell(NamedTuple):
         return self.measurements / self.limit
 
 
-def contenders() -> dict[str, Make]:
+def contenders(kind: Kind | None = None) -> dict[str, Make]:
     """Every algorithm of the package and of others installed here, with its defaults; what must be known is told.
 
-    Methods that spend a fixed budget make no promise about δ, and are compared with each other: docs/field.md.
+    Those for one ``kind`` of instances, or for all. Methods that spend a fixed budget make no promise about δ, and are
+    compared with each other: docs/field.md.
     """
-    own: dict[str, Make] = {name: partial(informed, name) for name, kind in ALGORITHMS.items() if not _spends(kind)}
-    own |= {name: partial(_installed, name) for name in extensions(EXTENSIONS) if name not in own}
-    own["rage-paper"] = lambda problem, theta: Rage("paper")
-    return own
+    items: dict[str, Make] = {name: partial(informed, name) for name, own in ALGORITHMS.items() if not _spends(own)}
+    items |= {name: partial(_installed, name) for name in extensions(EXTENSIONS) if name not in items}
+    items["rage-paper"] = lambda problem, theta: Rage("paper")
+    sets: dict[str, Make] = {name: partial(_plain, own) for name, own in SET_ALGORITHMS.items()}
+    sets["uniform-sets"] = lambda problem, theta: SageSets("uniform")
+    links: dict[str, Make] = {name: partial(_plain, own) for name, own in GLM_ALGORITHMS.items()}
+    links["rage-glm"] = lambda problem, theta: RageGLM(norm_bound=float(np.linalg.norm(theta)))
+    known: dict[Kind, dict[str, Make]] = {"items": items, "sets": sets, "links": links}
+    return items | sets | links if kind is None else known[kind]
 
 
 def _spends(kind: type[Algorithm[Any]]) -> bool:
     return "budget" in {own.name for own in fields(kind)}  # type: ignore[arg-type]
+
+
+def _plain(kind: type[Algorithm[Any]], problem: Problem, theta: Array) -> Algorithm[Any]:
+    return kind()
 
 
 def _installed(name: str, problem: Problem, theta: Array) -> Algorithm[Any]:
@@ -157,23 +137,43 @@ def arena(
     journal: Path | None = None,
     progress: Tick | None = None,
 ) -> Iterator[Cell]:
-    """Every cell, as it is finished; with a ``journal``, a folder, finished runs are kept and not run again."""
-    known = contenders()
-    chosen = {name: known[name] for name in methods}
+    """Every cell, in the order in which they are finished; methods meet the instances of their kind.
+
+    With a ``journal``, a folder, finished cells and runs are kept and not run again; several processes may share it.
+    """
+    methods, fights = tuple(methods), list[Callable[[], Cell]]()
     for instance in instances:
         ground = GROUNDS[instance]
+        chosen = {name: make for name, make in contenders(ground.kind).items() if name in methods}
         try:
             problem, theta = ground.draw()
         except DataUnavailable as error:
             yield from (_refused(method, instance, delta, str(error)) for delta in scale.deltas for method in chosen)
             continue
-        limits = hardness(problem, theta, tol=1e-3)
+        nats = limit(problem, theta, ground.goal) if chosen else math.nan
         for delta in scale.deltas:
+            least = nats * max(0.0, -math.log(2.4 * delta))
             for method, make in chosen.items():
-                if progress is not None:
-                    progress(f"{instance}, δ = {delta:g}: {method}", 0, scale.runs)
-                cell = _Fight(method, instance, delta, limits.lower_bound(delta), scale, seed, workers, journal)
-                yield cell.fought(problem, theta, make, ground.noise)
+                fight = _Fight(method, instance, delta, least, scale, seed, journal)
+                fights.append(partial(fight.fought, problem, theta, make))
+    for done, cell in enumerate(_spread(fights, workers), start=1):
+        if progress is not None:
+            progress("cells", done, len(fights))
+        yield cell
+
+
+def _spread(fights: list[Callable[[], Cell]], workers: int) -> Iterator[Cell]:
+    if workers == 1:
+        yield from (fight() for fight in fights)
+        return
+    parallel, delayed = started("loky", workers)
+    yield from parallel(delayed(fight)() for fight in fights)
+
+
+def ordered(cells: Iterable[Cell], methods: Iterable[str], instances: Iterable[str]) -> list[Cell]:
+    """Cells by instance, δ and method, whoever was finished first."""
+    by_method, by_instance = list(methods), list(instances)
+    return sorted(cells, key=lambda c: (by_instance.index(c.instance), -c.delta, by_method.index(c.method)))
 
 
 class _Fight(NamedTuple):
@@ -185,49 +185,88 @@ class _Fight(NamedTuple):
     limit: float
     scale: Scale
     seed: int
-    workers: int
     journal: Path | None
 
-    def fought(self, problem: Problem, theta: Array, make: Make, noise: Noise | None) -> Cell:
-        """The faster of two runs, as one may compile, tells how many the time allows; who cannot do it says why."""
+    def fought(self, problem: Problem, theta: Array, make: Make) -> Cell:
+        """The cell on file, or a new one; who cannot do it says why."""
+        ground = GROUNDS[self.instance]
         try:
             algorithm = make(problem, theta)
-            self._check_pace(problem, theta, algorithm, noise)
-            found = self._runs(problem, theta, algorithm, noise, min(2, self.scale.runs))
-            slow = max(float(found["seconds"].min()), 1e-9)
-            runs = int(np.clip(self.workers * self.scale.seconds / slow, min(_LEAST, self.scale.runs), self.scale.runs))
-            found = self._runs(problem, theta, algorithm, noise, runs)
+            known = self._known(algorithm)
+            return self._run(problem, theta, algorithm, ground) if known is None else known
         except ProbewiseError as error:
             return _refused(self.method, self.instance, self.delta, str(error), self.limit)
-        given_up = found["item"] < 0
+
+    def _run(self, problem: Problem, theta: Array, algorithm: Algorithm[Any], ground: Ground) -> Cell:
+        """The faster of two runs, as one may compile, tells how many the time allows."""
+        self._check_pace(problem, theta, algorithm, ground)
+        found = self._runs(problem, theta, algorithm, ground, min(2, self.scale.runs))
+        slow = max(float(found["seconds"].min()), 1e-9)
+        runs = int(np.clip(self.scale.seconds / slow, min(_LEAST, self.scale.runs), self.scale.runs))
+        found = self._runs(problem, theta, algorithm, ground, runs)
+        given_up = (found["item"] < 0) & ~found["correct"]
         wrong = int(np.count_nonzero(~found["correct"] & ~given_up))
-        return Cell(
+        cell = Cell(
             self.method, self.instance, self.delta, algorithm.proven, self.limit, runs, wrong,
             int(np.count_nonzero(given_up)), exact_rate(wrong, runs).high, found.mean("measurements"),
             found.standard_error("measurements"), float(np.median(found["seconds"])), "",
         )  # fmt: skip
+        self._keep(algorithm, cell)
+        return cell
 
-    def _check_pace(self, problem: Problem, theta: Array, algorithm: Algorithm[Any], noise: Noise | None) -> None:
-        """Refuse a method that measures one by one and would take far longer than a cell may."""
+    def _check_pace(self, problem: Problem, theta: Array, algorithm: Algorithm[Any], ground: Ground) -> None:
+        """Refuse a method that measures one by one and would take longer for a run than a cell may take."""
         few = min(_PILOT, math.ceil(self.limit))
         pilot = simulate(
-            problem, theta, algorithm, BestItem(self.delta), runs=2, seed=self.seed, noise=noise, budget=few
-        )
+            problem, theta, algorithm, ground.goal.at(self.delta), runs=2, seed=self.seed, noise=ground.noise,
+            budget=few,
+        )  # fmt: skip
         slow = float((pilot["seconds"] / np.maximum(pilot["measurements"], 1)).min()) * _USUAL * self.limit
-        if (pilot["rounds"] > 0.5 * few).any() and slow > 2 * self.scale.seconds * self.workers:
-            raise InvalidAlgorithm(f"left out at this scale: a run would take about {slow:.0f} s.")
+        if (pilot["rounds"] > 0.5 * few).any() and slow > self.scale.seconds:
+            raise InvalidAlgorithm(
+                f"left out at this scale: a run would take about {slow:.0f} s, and a cell may take "
+                f"{self.scale.seconds:g} s."
+            )
 
-    def _runs(self, problem: Problem, theta: Array, algorithm: Algorithm[Any], noise: Noise | None, runs: int) -> Runs:
+    def _runs(self, problem: Problem, theta: Array, algorithm: Algorithm[Any], ground: Ground, runs: int) -> Runs:
         name = file_stem(f"{self.instance} {self.delta:g} {self.method}")
         path = None if self.journal is None else self.journal / f"{name}.jsonl"
         return simulate(
-            problem, theta, algorithm, BestItem(self.delta), runs=runs, seed=self.seed, workers=self.workers,
-            noise=noise, journal=path, budget=math.ceil(MOST * self.limit),
+            problem, theta, algorithm, ground.goal.at(self.delta), runs=runs, seed=self.seed, noise=ground.noise,
+            journal=path, budget=math.ceil(MOST * self.limit),
         )  # fmt: skip
 
+    def _about(self, algorithm: Algorithm[Any]) -> dict[str, Any]:
+        """What a cell depends on."""
+        return {
+            "settings": described(algorithm), "runs": self.scale.runs, "seconds": self.scale.seconds,
+            "seed": self.seed, "versions": versions(),
+        }  # fmt: skip
 
-def _refused(method: str, instance: str, delta: float, why: str, limit: float = math.nan) -> Cell:
-    return Cell(method, instance, delta, False, limit, 0, 0, 0, 1.0, math.nan, math.nan, math.nan, why)
+    def _known(self, algorithm: Algorithm[Any]) -> Cell | None:
+        """The cell on file, if it is about the same."""
+        path = None if self.journal is None else self.journal / _CELLS
+        if path is None or not path.is_file():
+            return None
+        about = json.loads(json.dumps(self._about(algorithm)))
+        for line in path.read_text("utf-8").splitlines():
+            row = json.loads(line)
+            cell = Cell(**row["cell"])
+            if cell[:3] == self[:3] and row["about"] == about:
+                return cell
+        return None
+
+    def _keep(self, algorithm: Algorithm[Any], cell: Cell) -> None:
+        if self.journal is not None:
+            row = {"about": self._about(algorithm), "cell": cell._asdict()}
+            with (self.journal / _CELLS).open(
+                "a", encoding="utf-8"
+            ) as file:  # one write of one line, whoever else does
+                file.write(json.dumps(row) + "\n")
+
+
+def _refused(method: str, instance: str, delta: float, why: str, least: float = math.nan) -> Cell:
+    return Cell(method, instance, delta, False, least, 0, 0, 0, 1.0, math.nan, math.nan, math.nan, why)
 
 
 def geometric_mean(cells: Iterable[Cell]) -> float:

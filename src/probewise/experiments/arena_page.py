@@ -11,12 +11,14 @@ from pathlib import Path
 
 from probewise.algorithms import algorithm_named
 from probewise.campaign.report.page import number, page
-from probewise.experiments.arena import GROUNDS, MOST, Cell, geometric_mean
+from probewise.experiments.arena import MOST, Cell, geometric_mean
+from probewise.experiments.grounds import GROUNDS, Kind
 from probewise.markup import Content, Html, badge, facts, joined, paragraphs, section, table, tag, void
 from probewise.simulation.engine import versions
 
-OURS = "sage"
-"""The method with which others are compared."""
+OURS: dict[Kind, str] = {"items": "sage", "sets": "sage-sets", "links": "sage-glm"}
+"""The method with which others are compared, on instances of each kind."""
+_TITLES: dict[Kind, str] = {"items": "Items", "sets": "Sets that are not listed", "links": "Outcomes with a link"}
 _WIDTH, _LEFT, _STEP = 944.0, 180.0, 22.0
 
 
@@ -37,7 +39,10 @@ def as_json(cells: Sequence[Cell], *, scale: str, seed: int) -> dict[str, object
         {name: _plain(value) for name, value in cell._asdict().items()} | {"ratio": _plain(cell.ratio)}
         for cell in cells
     ]
-    grounds = {name: {"source": GROUNDS[name].source, "why": GROUNDS[name].why} for name in _names(cells, "instance")}
+    grounds = {
+        name: {"source": GROUNDS[name].source, "why": GROUNDS[name].why, "kind": GROUNDS[name].kind}
+        for name in _names(cells, "instance")
+    }
     return {"scale": scale, "seed": seed, "versions": versions(), "instances": grounds, "cells": kept}
 
 
@@ -51,12 +56,16 @@ def drawn(cells: Sequence[Cell], *, scale: str, seed: int) -> str:
         tag("p", "probewise arena", class_="over"),
         tag("h1", _headline(cells)),
         paragraphs(
-            "Each method searches for the best item on each instance, with the settings that it has by default. "
+            "Each method answers the question of each instance of its kind, with the settings that it has by default. "
             "Its measurements are divided by the certified limit of the instance, below which no method that keeps "
             f"its δ can be on average. A run is given up after {MOST:,} times the limit.",
             class_="lead",
         ),
-        *(_picture_section(cells, delta) for delta in sorted({cell.delta for cell in cells}, reverse=True)),
+        *(
+            _picture_section(own, kind, delta)
+            for kind, own in _by_kind(cells)
+            for delta in sorted({cell.delta for cell in own}, reverse=True)
+        ),
         _beside(cells),
         _losses(cells),
         _every(cells),
@@ -71,12 +80,23 @@ def _script() -> str:
 
 
 def _headline(cells: Sequence[Cell]) -> str:
-    """Who needs the fewest, of those with a proof."""
-    ranked = _ranked([cell for cell in cells if cell.proven and not cell.refused])
+    """Who needs the fewest for items, of those with a proof."""
+    items = next((own for kind, own in _by_kind(cells) if kind == "items"), [])
+    ranked = _ranked([cell for cell in items if cell.proven and not cell.refused])
     if len(ranked) < 2:
         return "The arena"
     (first, one), (second, two) = ranked[:2]
     return f"{first} needs {one:.2g} times the limit; {second}, the next one with a proof, {two:.2g} times"
+
+
+def _by_kind(cells: Sequence[Cell]) -> list[tuple[Kind, list[Cell]]]:
+    """Cells by the kind of their instances, of the kinds that there are."""
+    parts = ((kind, [cell for cell in cells if GROUNDS[cell.instance].kind == kind]) for kind in OURS)
+    return [(kind, own) for kind, own in parts if own]
+
+
+def _ours(cell: Cell) -> str:
+    return OURS[GROUNDS[cell.instance].kind]
 
 
 def _ranked(cells: Iterable[Cell]) -> list[tuple[str, float]]:
@@ -100,7 +120,7 @@ def _shared(cells: Sequence[Cell]) -> set[tuple[str, float]]:
 def summary(cells: Sequence[Cell]) -> list[tuple[str, ...]]:
     """A row for each method, the best first: whether it has a proof, its mean, instances done, wrong answers."""
     rows: list[tuple[str, ...]] = []
-    for name, mean in _ranked(cells):
+    for name, mean in (pair for _, own in _by_kind(cells) for pair in _ranked(own)):
         own = [cell for cell in cells if cell.method == name and not cell.refused]
         proof = "proven" if all(cell.proven for cell in own) else "heuristic"
         wrong = f"{sum(cell.wrong for cell in own)} of {sum(cell.runs for cell in own)}"
@@ -119,12 +139,12 @@ _CAPTION = (
 )
 
 
-def _picture_section(cells: Sequence[Cell], delta: float) -> Html:
+def _picture_section(cells: Sequence[Cell], kind: Kind, delta: float) -> Html:
     done = [cell for cell in cells if cell.delta == delta and not cell.refused]
     return section(
-        f"Measurements at δ = {delta:g}, in multiples of the limit",
+        f"{_TITLES[kind]}: measurements at δ = {delta:g}, in multiples of the limit",
         tag("figure", tag("div", _dots(done), class_="pic"), tag("figcaption", _CAPTION)),
-        id_=f"delta-{delta:g}",
+        id_=f"{kind}-{delta:g}",
     )  # fmt: skip
 
 
@@ -146,7 +166,7 @@ def _dots(cells: Sequence[Cell]) -> Html:
     for row, (name, mean) in enumerate(ranked):
         y = _STEP * (row + 0.5)
         own = [cell for cell in cells if cell.method == name]
-        state = "leading" if name == OURS else ""
+        state = "leading" if name in OURS.values() else ""
         out.append(f'<g class="{state}"><text x="0" y="{y + 4}">{escape(name)}</text>')
         out.append(f'<line class="span" x1="{x(mean)}" x2="{x(mean)}" y1="{y - 7}" y2="{y + 7}"/>')
         for cell in own:
@@ -165,12 +185,12 @@ def _dots(cells: Sequence[Cell]) -> Html:
 
 
 def _beside(cells: Sequence[Cell]) -> Html:
-    """Each method against ours, over what both did, and whether both have a proof."""
-    own = {(cell.instance, cell.delta): cell for cell in cells if cell.method == OURS and not cell.refused}
+    """Each method against ours of the same kind, over what both did, and whether both have a proof."""
+    own = {(cell.instance, cell.delta): cell for cell in cells if cell.method == _ours(cell) and not cell.refused}
     rows = []
     for name in _names(cells, "method"):
         theirs = [c for c in cells if c.method == name and not c.refused and (c.instance, c.delta) in own]
-        if name == OURS or not theirs:
+        if name in OURS.values() or not theirs:
             continue
         factor = math.exp(sum(math.log(c.ratio / own[c.instance, c.delta].ratio) for c in theirs) / len(theirs))
         proof = (
@@ -179,45 +199,50 @@ def _beside(cells: Sequence[Cell]) -> Html:
             else badge("theirs is heuristic", "doubtful")
         )
         short = sum(c.unfinished > 0 for c in theirs)
-        rows.append((factor, (name, number(factor, 2) + (" at least" if short else ""), len(theirs), proof)))
+        times = number(factor, 2) + (" at least" if short else "")
+        rows.append((factor, (name, times, _ours(theirs[0]), len(theirs), proof)))
     body = table(
-        ("method", f"measurements, {OURS} = 1", "instances", "this comparison"),
+        ("method", "measurements", "where 1 is", "instances", "this comparison"),
         [row for _, row in sorted(rows, key=lambda pair: pair[0])],
-        kinds="tnnt",
+        kinds="tntnt",
     )
-    return section(f"Beside {OURS}", body, id_="beside")
+    return section("Beside Sage", body, id_="beside")
 
 
 def _losses(cells: Sequence[Cell]) -> Html:
     """Where another method needed fewer measurements, said plainly."""
-    own = {(cell.instance, cell.delta): cell for cell in cells if cell.method == OURS and not cell.refused}
+    items = (
+        tag("ul", *(tag("li", line) for line in said), class_="plain")
+        if (said := losses(cells))
+        else paragraphs("Nowhere did another method need fewer measurements than Sage.")
+    )
+    return section("Where Sage loses", items, id_="losses")
+
+
+def losses(cells: Sequence[Cell]) -> list[str]:
+    """A sentence for each cell in which another method needed fewer measurements than ours."""
+    own = {(cell.instance, cell.delta): cell for cell in cells if cell.method == _ours(cell) and not cell.refused}
     said = []
     for cell in cells:
         ours = own.get((cell.instance, cell.delta))
-        if cell.refused or ours is None or cell.method == OURS or cell.unfinished:
+        if cell.refused or ours is None or cell.method == ours.method or cell.unfinished:
             continue
         spread = math.hypot(*(e if math.isfinite(e) else 0.0 for e in (cell.standard_error, ours.standard_error)))
         if cell.measurements < ours.measurements:
             sure = "beyond" if ours.measurements - cell.measurements > 2 * spread else "within"
             proof = "proven" if cell.proven else "heuristic"
-            told = _told(cell.method)
             said.append(
-                f"{cell.instance}, δ = {cell.delta:g}: {cell.method} ({proof}{told}) needed "
+                f"{cell.instance}, δ = {cell.delta:g}: {cell.method} ({proof}{_told(cell.method)}) needed "
                 f"{number(cell.measurements, 0)}, "
-                f"{OURS} {number(ours.measurements, 0)}; {sure} two standard errors of the difference."
+                f"{ours.method} {number(ours.measurements, 0)}; {sure} two standard errors of the difference."
             )
-    items = (
-        tag("ul", *(tag("li", line) for line in said), class_="plain")
-        if said
-        else paragraphs(f"Nowhere did another method need fewer measurements than {OURS}.")
-    )
-    return section(f"Where {OURS} loses", items, id_="losses")
+    return said
 
 
 def _told(method: str) -> str:
     """What a method was told of the truth, if anything."""
     kind = algorithm_named(method)
-    return "" if kind is None or kind.needs == "nothing" else f", told {kind.needs}"
+    return "" if kind is None or kind.needs.startswith("nothing") else f", told {kind.needs}"
 
 
 HEADER = (

@@ -238,7 +238,7 @@ def _spread(
             for run in left:
                 yield work([run])
         return
-    parallel, delayed = _joblib(backend or "loky", workers)
+    parallel, delayed = started(backend or "loky", workers)
     size = max(1, -(-len(left) // (_CHUNKS_PER_WORKER * workers)))
     chunks = [left[low : low + size] for low in range(0, len(left), size)]
     yield from parallel(delayed(_alone)(work, chunk) for chunk in chunks)
@@ -250,7 +250,8 @@ def _alone(work: Callable[[list[int]], list[Row]], chunk: list[int]) -> list[Row
         return work(chunk)
 
 
-def _joblib(backend: Backend, workers: int) -> tuple[Callable[..., Iterable[list[Row]]], Callable[..., Any]]:
+def started(backend: Backend, workers: int) -> tuple[Callable[..., Iterable[Any]], Callable[..., Any]]:
+    """How joblib spreads work over so many workers: what runs calls, in no order, and what makes a call of one."""
     try:
         import joblib
 

@@ -72,12 +72,14 @@ def processor_and_peak() -> tuple[float, float]:
     return used.ru_utime + used.ru_stime, 1e3 * used.ru_maxrss
 
 
-def scale(items: int, features: int, workers: int) -> bool:
+def scale(items: int, features: int, workers: int, kept: Path | None) -> bool:
     import distributed
 
-    folder = Path(tempfile.mkdtemp(prefix="probewise-shards-"))
+    folder = kept or Path(tempfile.mkdtemp(prefix="probewise-shards-"))
     try:
-        written(folder, items, features)
+        if not any(folder.glob("*.parquet")):
+            folder.mkdir(exist_ok=True)
+            written(folder, items, features)
         size = sum(file.stat().st_size for file in folder.iterdir())
         print(
             f"{items:,} items × {features} features, {size / 1e9:.2f} GB of Parquet in float32, {PROBES} probes",
@@ -110,7 +112,8 @@ def scale(items: int, features: int, workers: int) -> bool:
             print(f"passes over the pieces: {dict(counts)}", flush=True)
             return seconds <= GOAL_SECONDS and peak <= GOAL_BYTES
     finally:
-        shutil.rmtree(folder)
+        if kept is None:
+            shutil.rmtree(folder)
 
 
 def asked(result: pw.Result) -> tuple[Any, ...]:
@@ -237,11 +240,12 @@ if __name__ == "__main__":
     parser.add_argument("--items", type=int, default=10_000_000)
     parser.add_argument("--features", type=int, default=10)
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--folder", type=Path, help="where files are kept for the next time")
     parser.add_argument("--same", action="store_true")
     parser.add_argument("--passes", action="store_true")
     options = parser.parse_args()
     if options.passes:
         passes()
         sys.exit(0)
-    fine = same() if options.same else scale(options.items, options.features, options.workers)
+    fine = same() if options.same else scale(options.items, options.features, options.workers, options.folder)
     sys.exit(0 if fine else 1)

@@ -12,7 +12,7 @@ from probewise import coordinates as module
 from probewise import pooling
 from probewise.coordinates import Array, coordinates
 from probewise.design import remembering
-from probewise.design.criterion import explicit, pairs, star
+from probewise.design.sets import explicit, pairs, star
 from probewise.errors import InvalidDesign, InvalidMeasurements, NotIdentifiable
 from probewise.estimate import REFRESH, RankOne, least_squares, ridge, solution
 from probewise.measurements import Measurements

@@ -11,7 +11,8 @@ import probewise as pw
 from probewise.algorithms.lingape import LinGapE
 from probewise.algorithms.sequential.shares import shares, spanner
 from probewise.confidence import LogLog, SelfNormalised, StarUnion, TrackAndStop
-from probewise.design.criterion import explicit, largest_variance
+from probewise.design.criterion import largest_variance
+from probewise.design.sets import explicit
 from probewise.goals import BestItem
 from probewise.measurements import Measurements
 from probewise.problem import Problem

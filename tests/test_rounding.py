@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq, minimize_scalar
 
 from probewise.coordinates import Array, Counts
-from probewise.design.criterion import explicit, pairs, points
+from probewise.design.sets import explicit, pairs, points
 from probewise.errors import InvalidDesign
 from probewise.rounding import (
     Allocation,

@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import probewise as pw
-from probewise.algorithms.sage.portions import Front
-from probewise.design.criterion import explicit
 from probewise.design.reached import Reached
+from probewise.design.sets import explicit
 from probewise.shards.pieces import BLOCK, Piece, blocks, summary
+from probewise.shards.values import Front
 
 RNG = np.random.default_rng(0)
 ITEMS = RNG.standard_normal((20_000, 4)).astype(np.float32)
@@ -53,16 +53,18 @@ def test_cuts_make_no_difference(tmp_path: Path) -> None:
     assert found.item_names == (f"molecule {whole.items[0]}",)
 
 
-def test_bets_are_those_of_items_in_memory() -> None:
-    """Accounts and leads after the same rounds, item by item."""
+@pytest.mark.parametrize("epsilon", [0.0, 0.3])
+def test_bets_are_those_of_items_in_memory(epsilon: float) -> None:
+    """Accounts and leads after the same rounds, item by item; with a tolerance what it eases, too."""
     rows = ITEMS[:500].astype(np.float64)
     near, far = pw.Problem(PROBES, rows), pw.Problem(PROBES, pw.items_in_shards(rows, size=123))
-    goal, sage, truth = pw.BestItem(), pw.Sage(opening=0.0, boost=False), pw.LinearEnvironment(near, THETA)
+    goal, truth = pw.BestItem(epsilon=epsilon), pw.LinearEnvironment(near, THETA)
+    sage = pw.Sage(opening=0.0, boost=False)
     memo = sage.memo(near, goal)
     assert memo is not None
     one, other = sage.resume(near, goal, memo), sage.resume(far, goal, memo)
     rng = np.random.default_rng(5)
-    for _ in range(6):
+    for _ in range(40 if epsilon else 6):
         counts = sage.ask(near, goal, one, rng)
         rounds = [truth.draw(counts, rng), truth.draw(counts, rng)]
         one, other = (sage.tell_overlapping(p, goal, s, rounds) for p, s in ((near, one), (far, other)))
@@ -71,14 +73,25 @@ def test_bets_are_those_of_items_in_memory() -> None:
         order = np.argsort(one.alive)
         np.testing.assert_array_equal(alive, one.alive[order])
         np.testing.assert_allclose(wealth, one.wealth[order], atol=1e-9)
-        assert other.front.numbers.tolist() == one.alive[:2].tolist()
+        assert other.front.numbers.tolist() == one.alive[:10].tolist()
         assert other.count == one.alive.size
-        assert other.least == pytest.approx(one.wealth[1:].min(), abs=1e-9)
+        eased = one.eased.get(int(one.alive[0]), np.zeros(one.alive.size))
+        assert other.least == pytest.approx((one.wealth + eased)[1:].min(), abs=1e-9)
+        for z, log in one.eased.items():
+            own = np.concatenate([portion.eased.get(z, np.zeros(portion.wealth.size)) for portion in other.portions])
+            np.testing.assert_allclose(own, log[order], atol=1e-9)
+        assert sage.answer(near, goal, one) == sage.answer(far, goal, other)
+        if sage.answer(near, goal, one) is not None:
+            assert epsilon > 0
+            assert sage.confidence(far, goal, other) == pytest.approx(0.95)
+            assert not sage.standing(far, goal, other).exact
+            return
         # the design is for the same directions
         star, reached = sage._directions(near, goal, one), sage._directions(far, goal, other)
         assert reached.largest()[1] == pytest.approx(star.largest()[1], rel=1e-9)
         labels = reached.longer(0.0, 10)
         np.testing.assert_allclose(reached.rows(labels)[0] @ reached.rows(labels)[0], star.largest()[1], rtol=1e-9)
+    assert epsilon == 0
 
 
 def test_the_lowest_and_unknown_noise() -> None:
@@ -105,6 +118,55 @@ def test_directions_to_shards_are_those_to_rows() -> None:
     reached = Reached(shards, centre)
     assert reached.bound @ reached.bound >= reached.largest()[1]
     np.testing.assert_allclose(reached.rows(reached.longer(1.0, 5)), rows.rows(rows.longer(1.0, 5)))
+
+
+def _agree(one: pw.Design, other: pw.Design) -> None:
+    """Certificates of the same optimum."""
+    assert one.converged
+    assert other.converged
+    assert one.lower <= other.value * (1 + 1e-9)
+    assert other.lower <= one.value * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-5])
+def test_designs_are_those_of_items_in_memory(tol: float) -> None:
+    rows, shards = ITEMS.astype(np.float64), pw.items_in_shards(ITEMS, size=3_001)
+    for near, far in (
+        (pw.pairs(rows), pw.pairs(shards)),
+        (pw.star(rows, 17), pw.star(shards, 17)),
+        (pw.star(rows, -1), pw.star(shards, -1)),
+        (pw.points(rows), pw.points(shards)),
+    ):
+        _agree(pw.optimal_design(PROBES, near, tol=tol), pw.optimal_design(PROBES, far, tol=tol))
+        assert far.size >= near.size
+    lopsided = np.vstack([rows[:5_000] * 0.01, rows[5_000:6_000] * 0.01 + 9.0])  # those farthest out are on one side
+    near, far = pw.pairs(lopsided), pw.pairs(pw.items_in_shards(lopsided, size=777))
+    assert far.largest()[1] == pytest.approx(near.largest()[1], rel=1e-9)
+    _agree(pw.optimal_design(PROBES, near, tol=tol), pw.optimal_design(PROBES, far, tol=tol))
+    assert pw.gauge(PROBES, pw.points(pw.items_in_shards(ITEMS[:50], size=20))) == pytest.approx(
+        pw.gauge(PROBES, pw.points(rows[:50]))
+    )
+
+
+def test_pairs_of_a_sphere_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("probewise.design.apart._MOST", 5_000)
+    sphere = ITEMS / np.linalg.norm(ITEMS, axis=1, keepdims=True)
+    with pytest.raises(pw.InvalidDesign, match="more than 5,000 of the 20,000 items are so far out that any two"):
+        pw.pairs(pw.items_in_shards(sphere)).largest()
+
+
+@pytest.mark.parametrize("minimise", [False, True])
+def test_hardness_is_that_of_items_in_memory(minimise: bool) -> None:
+    goal, cost = pw.BestItem(minimise=minimise), 1.0 + np.arange(30) % 3
+    near = pw.hardness(pw.Problem(PROBES, ITEMS.astype(np.float64), cost=cost, sigma=0.7), THETA, goal=goal)
+    shards = pw.items_in_shards(ITEMS, size=3_001)
+    far = pw.hardness(pw.Problem(PROBES, shards, cost=cost, sigma=0.7), THETA, goal=goal)
+    _agree(near.design, far.design)
+    assert far.answer == near.answer
+    assert far.lower_bound(0.05) == pytest.approx(near.lower_bound(0.05), rel=2e-4)
+    np.testing.assert_allclose(far.gaps[[3, 19_999]], near.gaps[[3, 19_999]])
+    assert far.gaps[far.best] == 0
+    assert len(far.gaps) == 20_000
 
 
 def test_dask_arrays_and_lost_workers(tmp_path: Path) -> None:
@@ -134,17 +196,25 @@ def test_what_cannot_be_done_is_refused(tmp_path: Path) -> None:
     assert repr(shards) == "Shards(20,000 items, 4 features, 1 pieces)"
     assert problem.item_names[7] == "7"
     assert problem.item_names[1:3] == ("1", "2")
-    with pytest.raises(pw.InvalidProblem, match="the 20,000 items stay where they are"):
-        pw.hardness(problem, THETA)
-    with pytest.raises(pw.InvalidProblem, match="the 20,000 items stay where they are"):
-        pw.pairs(problem.items)
+    for whole in (lambda: problem.items[:5], lambda: problem.items @ THETA, lambda: pw.explicit(problem.items)):
+        with pytest.raises(pw.InvalidProblem, match="the 20,000 items stay where they are"):
+            whole()
+    with pytest.raises(IndexError, match="items are numbered from 0 to 19999, got -1 to 3"):
+        problem.items[[3, -1]]
+    with pytest.raises(pw.InvalidDesign, match="gaps of 20,000 items that stay where they are cannot be given"):
+        pw.star(shards, 0, np.ones(20_000))
+    with pytest.raises(pw.InvalidDesign, match="pairs needs at least two items, got one"):
+        pw.pairs(pw.items_in_shards(ITEMS[:1]))
+    with pytest.raises(pw.InvalidProblem, match=r"under theta it is a tie \('0', '2'\)"):
+        pw.hardness(pw.Problem(np.eye(2), pw.items_in_shards([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])), [1.0, 0.5])
+    with pytest.raises(pw.InvalidProblem, match="known without a measurement"):
+        pw.hardness(pw.Problem(PROBES, pw.items_in_shards(ITEMS[:1])), THETA)
     with pytest.raises(pw.InvalidProblem, match="the 20,000 items stay where they are"):
         pw.Campaign.create(tmp_path / "far.campaign", problem)
     with pytest.raises(pw.InvalidAlgorithm, match="rage needs all items in memory"):
         _search(shards, algorithm=pw.Rage())
-    for goal in (pw.TopM(2), pw.BestItem(epsilon=0.1)):
-        with pytest.raises(pw.InvalidGoal, match="only the best one can be asked for, without a tolerance"):
-            _search(shards, goal)
+    with pytest.raises(pw.InvalidGoal, match="only the best one can be asked for, got 'top'"):
+        _search(shards, pw.TopM(2))
     for given, match in (
         (
             {"probes": np.hstack([PROBES, PROBES]), "items": pw.items_in_shards(np.hstack([ITEMS, ITEMS]))},

@@ -14,9 +14,11 @@ from numpy.typing import ArrayLike
 
 from probewise.coordinates import Array, coordinates
 from probewise.design import Design, Directions, Pairs, explicit, optimal_design, pairs, star
+from probewise.design.reached import Reached
 from probewise.errors import InvalidDesign, InvalidGoal, InvalidProblem, NotIdentifiable
-from probewise.goals import Answer, BestItem, Goal, check_question, usual_goal
+from probewise.goals import Answer, BestItem, Goal, check_question, tie, usual_goal
 from probewise.problem import Problem
+from probewise.shards.values import Front, Gaps, behind, highest
 
 
 @dataclass(frozen=True)
@@ -29,8 +31,10 @@ class Hardness:
     For other questions than that for the best item z_*: over all claims y'θ of the right answer."""
     answer: Answer
     """The right answer."""
-    gaps: Array
-    """(m,): how far every item is from changing it: Δ(z) = (z_* - z)'θ; 0 for one that cannot, as the best itself."""
+    gaps: Array | Gaps
+    """(m,): how far every item is from changing it: Δ(z) = (z_* - z)'θ; 0 for one that cannot, as the best itself.
+
+    Of items that stay where they are, those asked for by number are computed: gaps[[3, 5]]."""
 
     @property
     def best(self) -> int:
@@ -74,9 +78,29 @@ def hardness(problem: Problem, theta: ArrayLike, *, goal: Goal | None = None, to
     """
     goal, truth = goal or usual_goal(problem), parameter(problem, theta)
     check_question(problem, goal)
+    if problem.shards is not None:
+        return _far(problem, goal, truth, tol)
     answer, gaps = answer_and_gaps(problem, truth, goal)
     design = optimal_design(problem.scaled_probes, goal.directions_at(problem, truth), cost=problem.cost, tol=tol)
     return Hardness(design, answer, gaps)
+
+
+def _far(problem: Problem, goal: Goal, theta: Array, tol: float) -> Hardness:
+    """The same for items that stay where they are: two looks find the best and all gaps, those of the design follow."""
+    shards = goal.upward(problem)[0].shards
+    assert shards is not None
+    sign, engine = shards.sign, shards.engine
+    if len(shards) == 1:
+        raise InvalidProblem("the answer is known without a measurement, so there is nothing to design.")
+    best = Front.of(*engine.each(highest, shards.pieces, sign, theta, 1), most=1)
+    number, row = int(best.numbers[0]), best.rows[0]
+    pieces, found = engine.kept(behind, shards.pieces, sign, number, row, theta)
+    if tied := [own.tied for own in found if own.tied is not None]:
+        raise tie(problem, (number, tied[0]))
+    least = min(own.least for own in found)
+    directions = Reached(shards, row, pieces, least=least, key=f"behind {theta.tobytes().hex()}")
+    design = optimal_design(problem.scaled_probes, directions, cost=problem.cost, tol=tol)
+    return Hardness(design, (number,), Gaps(shards, number, theta))
 
 
 def answer_and_gaps(problem: Problem, theta: ArrayLike, goal: Goal) -> tuple[Answer, Array]:

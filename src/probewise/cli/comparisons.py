@@ -13,17 +13,16 @@ if TYPE_CHECKING:
     from probewise.design.criterion import Vectors
 
 
-def needs(problem: pw.Problem, hardness: pw.Hardness, weights: Array, claims: Vectors | None = None) -> Array:
+def needs(problem: pw.Problem, weights: Array, claims: Vectors) -> Array:
     """(m,): (cost·w) ‖z_* - z‖²_{A(w)⁻¹} / Δ(z)² for every item z, 0 for the best; at the optimum ψ* is the largest.
 
-    With ``claims``, the hardest of those that keep an item in its place.
+    Of other ``claims``, divided by their margins, the hardest of those that keep an item in its place.
     """
     support = np.flatnonzero(weights)
     # in these coordinates A(w) is the number of support points times the identity
     measured = coordinates(problem.scaled_probes[support] * np.sqrt(weights[support, None]))
-    rows = pw.star(problem.items, hardness.best, hardness.gaps) if claims is None else claims
-    squares = np.sum((rows.vectors @ measured.transform) ** 2, axis=1) / support.size
-    inside = measured.is_inside(rows.vectors, rows.magnitudes)
+    squares = np.sum((claims.vectors @ measured.transform) ** 2, axis=1) / support.size
+    inside = measured.is_inside(claims.vectors, claims.magnitudes)
     out = np.zeros(problem.n_items)
-    np.maximum.at(out, rows.names, np.where(inside, float(problem.cost @ weights) * squares, np.inf))
+    np.maximum.at(out, claims.names, np.where(inside, float(problem.cost @ weights) * squares, np.inf))
     return out

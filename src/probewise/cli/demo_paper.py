@@ -20,7 +20,8 @@ def shown(out: Path | None, *, quiet: bool) -> dict[str, Any]:
     with output.working("Solving for both designs", quiet=quiet):
         static = pw.optimal_design(problem.scaled_probes, pw.pairs(problem.items))
         found = pw.hardness(problem, theta)
-        need = (needs(problem, found, static.weights), needs(problem, found, found.design.weights))
+        claims = pw.BestItem().directions_at(problem, theta)
+        need = (needs(problem, static.weights, claims), needs(problem, found.design.weights, claims))
     pictures: list[Path] = []
     if out is not None:
         with output.working("Drawing", quiet=quiet):

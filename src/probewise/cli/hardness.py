@@ -162,7 +162,7 @@ def _comparisons(
     problem: pw.Problem, found: pw.Hardness, goal: pw.Goal, theta: Array
 ) -> list[tuple[str, float, float]]:
     """Name, gap and need under the oracle design of every item that could change the answer, smallest gap first."""
-    need = needs(problem, found, found.design.weights, goal.directions_at(problem, theta))
+    need = needs(problem, found.design.weights, goal.directions_at(problem, theta))
     order = [i for i in np.argsort(found.gaps, kind="stable") if found.gaps[i] > 0]
     return [(problem.item_names[i], float(found.gaps[i]), float(need[i])) for i in order]
 

@@ -1,18 +1,9 @@
 """Optimal designs: criterion, certificate, solvers, and the function that joins them."""
 
 from probewise.design.certificate import Certificate, Witness, certify, lower_bound
-from probewise.design.criterion import (
-    Directions,
-    Pairs,
-    Vectors,
-    explicit,
-    largest_variance,
-    pairs,
-    points,
-    spokes,
-    star,
-)
+from probewise.design.criterion import Directions, Pairs, Vectors, largest_variance
 from probewise.design.memory import digest, remembering
+from probewise.design.sets import explicit, pairs, points, spokes, star
 from probewise.design.solve import Design, optimal_design, recertified
 from probewise.design.support import reduce_support
 from probewise.design.within import PairsWithin, pairs_within

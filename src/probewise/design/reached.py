@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -17,8 +17,8 @@ from probewise.shards.engine import Engine, Handle
 from probewise.shards.pieces import Piece, blocks
 from probewise.threads import few
 
-_POOL = 400
-"""Directions of each piece that are looked at here, at least: the longest."""
+_POOL = 1_000
+"""Directions that are brought here by a look at all items, at least: the longest."""
 
 
 class Longest(NamedTuple):
@@ -64,7 +64,7 @@ def longest(
 
 @final
 class Reached(Directions):
-    """(centre - z)/gap for the items z of all pieces; the label is the number of the item."""
+    """(centre - z)/gap for the items z of all pieces, no gap below ``least``; the label is the number of the item."""
 
     def __init__(
         self,
@@ -73,11 +73,12 @@ class Reached(Directions):
         pieces: Sequence[Handle] | None = None,
         *,
         engine: Engine | None = None,
+        least: float = 1.0,
         key: str = "",
     ) -> None:
-        self.shards, self.centre, self.key = shards, centre, key
+        self.shards, self.centre, self.least, self.key = shards, centre, least, key
         self._engine = shards.engine if engine is None else engine
-        self._pieces = shards.pieces if pieces is None else pieces
+        self._pieces = pieces
         self._transforms: tuple[Array, ...] = ()
         self._known: dict[int, Array] = {}
 
@@ -87,8 +88,8 @@ class Reached(Directions):
 
     @property
     def bound(self) -> Array:
-        """(r,): a bound on the size of every coordinate of every direction; gaps are at least 1."""
-        out = np.abs(self.centre) + self.shards.largest
+        """(r,): a bound on the size of every coordinate of every direction."""
+        out = (np.abs(self.centre) + self.shards.largest) / self.least
         for transform in self._transforms:
             out = out @ np.abs(transform)
         return np.asarray(out)
@@ -96,7 +97,7 @@ class Reached(Directions):
     @property
     def generators(self) -> Array:
         """(d, r): the axes, each as long as directions may be along it."""
-        out = np.diag(np.abs(self.centre) + self.shards.largest)
+        out = np.diag((np.abs(self.centre) + self.shards.largest) / self.least)
         for transform in self._transforms:
             out = out @ transform
         return np.asarray(out)
@@ -112,7 +113,9 @@ class Reached(Directions):
         return len(self.shards)
 
     def rows(self, labels: Labels) -> Array:
-        """(k, r): directions that were among the longest at some time."""
+        """(k, r): directions; those that were never among the longest are brought here, unless they have gaps."""
+        if (new := [int(label) for label in labels if int(label) not in self._known]) and self._pieces is None:
+            self.learned(new, self.centre - self.shards.rows(new))
         out = np.array([self._known[int(label)] for label in labels]).reshape(len(labels), self.centre.size)
         for transform in self._transforms:
             out = out @ transform
@@ -120,7 +123,7 @@ class Reached(Directions):
 
     def mapped(self, transform: Array) -> Reached:
         """The same directions, looked at in other coordinates."""
-        own = Reached(self.shards, self.centre, self._pieces, engine=self._engine, key=self.key)
+        own = Reached(self.shards, self.centre, self._pieces, engine=self._engine, least=self.least, key=self.key)
         own._transforms, own._known = (*self._transforms, transform), self._known
         return own
 
@@ -152,20 +155,37 @@ class Reached(Directions):
 
     def largest(self) -> tuple[int, float]:
         """One look at all items."""
-        found = self._longest(-1.0, 1)
+        found = self.longest(-1.0, 1)
         return int(found.numbers[0]), float(found.squares[0])
 
     def longer(self, limit: float, count: int) -> Labels:
         """One look at all items; of the longest of each piece those that are unlike each other."""
-        found = self._longest(limit, max(_POOL, 2 * count))
+        found = self.longest(limit, max(_POOL, 2 * count))
         return found.numbers[spread(self.rows(found.numbers), count)]
 
     def seek(self, limit: float, count: int, hints: Labels) -> tuple[Labels, bool]:
-        """The same."""
+        """Of those that are here already; only if none of them is above the limit, by one look at all items."""
+        far = (here := self.here)[square_norms(self.rows(here)) > limit]
+        if far.size:
+            return far[spread(self.rows(far), count)], False
         return self.longer(limit, count), True
 
-    def _longest(self, limit: float, most: int) -> Longest:
-        given: tuple[Any, ...] = (self.shards.sign, self.centre, self._transforms, limit, most)
-        found = Longest.of(self._engine.each(longest, self._pieces, *given), most)
-        self._known.update(zip(found.numbers.tolist(), found.rows, strict=True))
+    def longest(self, limit: float, most: int) -> Longest:
+        """At most so many directions with squared norm above a limit, the longest, by one look at all items."""
+        found = Longest.of(self.looked(longest, limit, most), most)
+        self.learned(found.numbers, found.rows)
         return found
+
+    def looked(self, function: Callable[..., Any], *given: Any) -> list[Any]:
+        """What a function of a piece, the sign of items, the centre, the transforms and more gives for each piece."""
+        pieces = self.shards.pieces if self._pieces is None else self._pieces
+        return self._engine.each(function, pieces, self.shards.sign, self.centre, self._transforms, *given)
+
+    @property
+    def here(self) -> Labels:
+        """Numbers of the items whose directions were brought here at some time."""
+        return np.array(sorted(self._known), dtype=np.int64)
+
+    def learned(self, numbers: Iterable[int], rows: Array) -> None:
+        """Keep some directions (k, d) as they are, before all transforms."""
+        self._known.update(zip(map(int, numbers), rows, strict=True))

@@ -10,7 +10,7 @@ import numpy as np
 from probewise.errors import InvalidGoal, InvalidProblem
 from probewise.extensions import extensions, found_class
 from probewise.goals.above import Above
-from probewise.goals.base import Answer, Claims, Goal, Promise, check_risk
+from probewise.goals.base import Answer, Claims, Goal, Promise, check_risk, tie
 from probewise.goals.best_combination import BestCombination
 from probewise.goals.best_item import BestItem
 from probewise.goals.better_than import BetterThan
@@ -63,9 +63,9 @@ def check_question(problem: Problem, goal: Goal) -> None:
 
 def check_scattered(problem: Problem, goal: Goal) -> None:
     """Refuse what cannot be asked of items that stay where they are."""
-    if not isinstance(goal, BestItem) or goal.epsilon > 0:
+    if not isinstance(goal, BestItem):
         raise InvalidGoal(
-            "of items that stay where they are, only the best one can be asked for, without a tolerance; take "
+            f"of items that stay where they are, only the best one can be asked for, got '{goal.name}'; take "
             "BestItem(), or a table of fewer items."
         )
     if problem.coordinates.rank < problem.dimension:
@@ -127,5 +127,6 @@ __all__ = [
     "goal_from",
     "goal_named",
     "goal_names",
+    "tie",
     "usual_goal",
 ]

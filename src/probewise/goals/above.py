@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from probewise.coordinates import Array
-from probewise.design.criterion import Directions, points
+from probewise.design.criterion import Directions
+from probewise.design.sets import points
 from probewise.errors import InvalidGoal
 from probewise.goals.base import Answer, Claims, Goal, Promise, check_risk
 from probewise.goals.comparable import check_measurable

@@ -156,11 +156,7 @@ class Goal(abc.ABC):
         claims = self.claims(problem, answer)
         margins = claims.margins(theta)
         if (tied := np.flatnonzero(margins <= claims.rounding(theta))).size:
-            names = named(problem.item_names[i] for i in sorted({*answer, *claims.against[tied].tolist()}))
-            raise InvalidProblem(
-                f"the answer must be unique, but under theta it is a tie ({names}) that no method can break; keep one "
-                "of these items, or allow for a tolerance."
-            )
+            raise tie(problem, (*answer, *claims.against[tied].tolist()))
         return answer, margins
 
     @property
@@ -212,6 +208,15 @@ class Goal(abc.ABC):
     def right_side(self, problem: Problem, values: Array, item: int) -> bool:
         """Whether an item may be listed by itself; only asked of a goal that is ``separate``."""
         raise InvalidGoal(f"the goal '{self.name}' does not judge items one by one.")
+
+
+def tie(problem: Problem, items: Answer) -> InvalidProblem:
+    """What is said where several items are equally good."""
+    names = named(problem.item_names[i] for i in sorted({*items}))
+    return InvalidProblem(
+        f"the answer must be unique, but under theta it is a tie ({names}) that no method can break; keep one of these "
+        "items, or allow for a tolerance."
+    )
 
 
 def check_risk(goal: Goal) -> None:

@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from probewise.coordinates import Array
-from probewise.design.criterion import Directions, pairs
+from probewise.design.criterion import Directions
+from probewise.design.sets import pairs
 from probewise.goals.base import Answer, Claims, Goal, check_risk
 from probewise.goals.comparable import check_comparable
 from probewise.numerals import listed

@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from probewise.coordinates import Array
-from probewise.design.criterion import Directions, star
+from probewise.design.criterion import Directions
+from probewise.design.sets import star
 from probewise.errors import InvalidGoal, InvalidProblem
 from probewise.goals.base import Answer, Claims, Goal, Promise, check_risk
 from probewise.goals.comparable import check_comparable

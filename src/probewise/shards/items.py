@@ -22,6 +22,8 @@ _PIECE = 1_000_000
 """Rows of a piece that is cut from an array, if nothing else is said."""
 _SAMPLE = 10_000
 """Items, evenly spaced, that stand for all where a mean is wanted: the same whatever the pieces are."""
+_BROUGHT = 100_000
+"""Items that are brought here at once, at most."""
 
 
 @final
@@ -60,9 +62,17 @@ class Shards:
     def __repr__(self) -> str:
         return f"Shards({len(self):,} items, {self.largest.size} features, {len(self.pieces)} pieces)"
 
+    def __getitem__(self, numbers: int | ArrayLike) -> Array:
+        """(d,) or (k, d): an item or some items, not too many, brought here."""
+        if isinstance(numbers, slice) or (at := np.asarray(numbers)).dtype.kind not in "iu" or at.size > _BROUGHT:
+            self._refuse()
+        return self.rows(at.ravel()).reshape(*at.shape, self.largest.size)
+
     def rows(self, numbers: ArrayLike) -> Array:
         """(k, d): some items, brought here."""
         wanted = np.asarray(numbers, dtype=np.int64)
+        if wanted.size and not (wanted.min() >= 0 and wanted.max() < len(self)):
+            raise IndexError(f"items are numbered from 0 to {len(self) - 1}, got {wanted.min()} to {wanted.max()}")
         found = self.engine.each(some_rows, self.pieces, np.unique(wanted))
         at = np.concatenate([inside for inside, _ in found])
         rows = np.vstack([rows for _, rows in found])
@@ -76,10 +86,10 @@ class Shards:
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise InvalidProblem(
             f"the {len(self):,} items stay where they are, so what needs all of them in one table cannot be done: "
-            "identify with Sage can, for the best item; for all else take a table of fewer items."
+            "Sage, hardness and designs can do without, for the best item; for all else take a table of fewer items."
         )
 
-    __array__ = __getitem__ = __iter__ = __matmul__ = __rmatmul__ = _refuse
+    __array__ = __iter__ = __matmul__ = __rmatmul__ = _refuse
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __lt__ = __gt__ = __abs__ = _refuse
 
     def tolist(self) -> NoReturn:

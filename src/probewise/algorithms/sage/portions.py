@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from probewise.estimate import Estimate
 from probewise.outcomes import Law
 from probewise.pooling import Pooled, Sums
 from probewise.shards.pieces import BLOCK, Piece, blocks
+from probewise.shards.values import Front
 from probewise.threads import few
 
 
@@ -31,6 +32,8 @@ class Portion:
     """(k,): W of leader - item."""
     total: Array
     """(k,): S of leader - item."""
+    eased: Mapping[int, Array] = field(default_factory=dict)
+    """(k,) for each item that was bet on: log of how much more these bets have made if epsilon counts for it."""
 
 
 class Bet(NamedTuple):
@@ -42,6 +45,10 @@ class Bet(NamedTuple):
     """(d,): its features."""
     own: float
     """log of what the bet of the leader has made."""
+    second: int
+    """Number of the item on which that was bet."""
+    eased: float
+    """log of how much more it has made if epsilon counts for the second."""
     noise: float
     """What the scale of the noise was multiplied by to bound it before the rounds."""
 
@@ -63,29 +70,10 @@ class Told(NamedTuple):
     """(d,): the estimate from all data."""
     enough: float
     """log of an account that rules out."""
-
-
-class Front(NamedTuple):
-    """Items with the highest estimates, the highest first."""
-
-    values: Array
-    """(k,): estimates."""
-    numbers: NDArray[np.int64]
-    """(k,)."""
-    rows: Array
-    """(k, d)."""
-
-    @classmethod
-    def of(cls, *several: Front, most: int) -> Front:
-        """The highest of several; of equal ones that with the smaller number."""
-        values, numbers, rows = (np.concatenate(part) for part in zip(*several, strict=True))
-        order = np.lexsort((numbers, -values))[:most]
-        return cls(values[order], numbers[order], rows[order])
-
-    @classmethod
-    def none(cls, dimension: int) -> Front:
-        """Of no items."""
-        return cls(np.empty(0), np.empty(0, dtype=np.int64), np.empty((0, dimension)))
+    epsilon: float
+    """How far behind the best an answer may be."""
+    shown: int
+    """How many of those in front are wanted."""
 
 
 class Settled(NamedTuple):
@@ -94,7 +82,7 @@ class Settled(NamedTuple):
     number: int
     """How many items are left."""
     left: Front
-    """The first two of them."""
+    """The first of them."""
     all: Front
     """The first of all that were left before."""
 
@@ -108,8 +96,14 @@ def joined(portions: Sequence[Portion]) -> Portion:
     """The portions of several pieces as one."""
     pieces = [own.piece for own in portions]
     numbers = np.concatenate([piece.numbered(slice(0, piece.rows.shape[0])) for piece in pieces])
-    arrays = (np.concatenate([getattr(own, name) for own in portions]) for name in ("wealth", "precision", "total"))
-    return Portion(Piece(np.vstack([piece.rows for piece in pieces]), 0, numbers), *arrays)
+    wealth, precision, total = (
+        np.concatenate([getattr(own, name) for own in portions]) for name in ("wealth", "precision", "total")
+    )
+    eased = {
+        z: np.concatenate([own.eased.get(z, np.zeros(own.wealth.size)) for own in portions])
+        for z in sorted({z for own in portions for z in own.eased})
+    }
+    return Portion(Piece(np.vstack([piece.rows for piece in pieces]), 0, numbers), wealth, precision, total, eased)
 
 
 def begun(piece: Piece) -> tuple[Portion, None]:
@@ -124,51 +118,69 @@ def settled(portion: Portion, told: Told) -> tuple[Portion, Settled]:
     piece, dimension = portion.piece, portion.piece.rows.shape[1]
     wealth, precision, total = portion.wealth.copy(), portion.precision.copy(), portion.total.copy()
     left, first = Front.none(dimension), Front.none(dimension)
-    kept = np.ones(wealth.size, dtype=np.bool_)
+    kept, more = np.ones(wealth.size, dtype=np.bool_), np.zeros(wealth.size)
     for rows, block in blocks(piece.rows, told.sign):
         count, numbers = rows.stop - rows.start, piece.numbered(rows)
         if told.bet is not None:
             before = Sums(_padded(precision[rows]), _padded(total[rows]))
-            gain, after = _gained(told, told.bet, block, before)
+            gain, ease, after = _gained(told, told.bet, block, before)
             wealth[rows] += np.where(numbers == told.bet.leader, told.bet.own, gain[:count])
+            more[rows] = ease[:count]
             precision[rows], total[rows] = after.precision[:count], after.total[:count]
         kept[rows] = ~(wealth[rows] >= told.enough)  # what is not a number rules nobody out
         values = (block @ told.theta[:, None])[:count, 0]
-        first = Front.of(first, _front(values, numbers, block, 1), most=1)
+        first = Front.of(first, Front.among(values, numbers, block[:count], 1), most=1)
         at = np.flatnonzero(kept[rows])
-        left = Front.of(left, _front(values[at], numbers[at], block[at], 2), most=2)
-    own = Portion(piece, wealth, precision, total)
+        left = Front.of(left, Front.among(values[at], numbers[at], block[at], told.shown), most=told.shown)
+    own = Portion(piece, wealth, precision, total, _eased(portion, told, more))
     return own if kept.all() else _chosen(own, kept), Settled(int(kept.sum()), left, first)
 
 
-def _gained(told: Told, bet: Bet, block: Array, before: Sums) -> tuple[Array, Sums]:
-    """(BLOCK,): log of what bets on the leader have made, and what all rounds now say of leader - item."""
+def _gained(told: Told, bet: Bet, block: Array, before: Sums) -> tuple[Array, Array, Sums]:
+    """(BLOCK,) twice: log of what bets on the leader have made, and of how much more if epsilon counts for it.
+
+    Then what all rounds now say of leader - item.
+    """
     y, sizes = bet.row - block, np.abs(bet.row) + np.abs(block)
-    unit, after, gain = _unit(y, told.whitener), before, np.zeros(BLOCK)
-    start = told.law.account(before.total, before.precision, None, unit, bet.noise)
+    unit, after = _unit(y, told.whitener), before
+    gain, more = np.zeros(BLOCK), np.zeros(BLOCK)
     for fit in told.fits:
         new = Pooled((fit,)).sums(y, sizes)
-        with_it = before + new
-        gain += told.law.account(with_it.total, with_it.precision, None, unit, bet.noise) - start
-        after = after + new
-    return gain, after
+        made, eased = bet_on(told.law, before, new, unit, bet.noise, told.epsilon)
+        gain, more, after = gain + made, more + eased, after + new
+    return gain, more, after
+
+
+def bet_on(law: Law, before: Sums, new: Sums, unit: Array, noise: float, epsilon: float) -> tuple[Array, Array]:
+    """(k,) twice: log of what bets on y'θ > 0 have made in a round, and of how much more for y'θ > -epsilon.
+
+    Odds follow what was known of y'θ + epsilon before: (1) of docs/sage.md.
+    """
+
+    def account(sums: Sums) -> Array:
+        return law.account(sums.total, sums.precision, None, unit, noise)
+
+    known = before.lifted(epsilon)
+    made = account(known + new)
+    more = account(known + new.lifted(epsilon)) - made if epsilon > 0 else np.zeros(made.size)
+    return made - account(known), more
+
+
+def _eased(portion: Portion, told: Told, more: Array) -> Mapping[int, Array]:
+    """What is eased after a round in which (k,) ``more`` was made on the leader if epsilon counts for it."""
+    if told.bet is None or told.epsilon == 0:
+        return portion.eased
+    out, none = dict(portion.eased), np.zeros(more.size)
+    itself = portion.piece.numbered(slice(0, more.size)) == told.bet.leader
+    out[told.bet.leader] = out.get(told.bet.leader, none) + np.where(itself, 0.0, more)
+    if itself.any():
+        out[told.bet.second] = out.get(told.bet.second, none) + np.where(itself, told.bet.eased, 0.0)
+    return out
 
 
 def _unit(y: Array, whitener: Array) -> Array:
     squares = square_norms(y @ whitener)
     return 1.0 / np.where(squares > 0, squares, 1.0)  # the leader and itself
-
-
-def _front(values: Array, numbers: NDArray[np.int64], rows: Array, most: int) -> Front:
-    order = np.lexsort((numbers, -values))[:most] if values.size <= most else _highest(values, numbers, most)
-    return Front(values[order], numbers[order], rows[order])
-
-
-def _highest(values: Array, numbers: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """The places of the highest values, ties by number."""
-    bar = np.partition(values, values.size - most)[values.size - most]
-    at = np.flatnonzero(values >= bar)
-    return np.asarray(at[np.lexsort((numbers[at], -values[at]))[:most]])
 
 
 def _padded(values: Array) -> Array:
@@ -186,6 +198,7 @@ def _chosen(portion: Portion, kept: NDArray[np.bool_]) -> Portion:
         portion.wealth[kept],
         portion.precision[kept],
         portion.total[kept],
+        {z: log[kept] for z, log in portion.eased.items()},
     )
 
 
@@ -206,11 +219,16 @@ class Asked(NamedTuple):
     """What the scale of the noise is multiplied by."""
     floor: float
     """Standard errors below which a lead is not believed."""
+    epsilon: float = 0.0
+    """How far behind the best an answer may be."""
 
 
 @few
 def compared(portion: Portion, asked: Asked) -> tuple[Portion, tuple[float, float]]:
-    """With the lead of the leader over each item as a gap; the least gap and the smallest account of the others."""
+    """With the lead of the leader over each item as a gap; the least gap, and the smallest account of the others.
+
+    In that account epsilon counts for the leader.
+    """
     precision, total = portion.precision.copy(), portion.total.copy()
     gaps, least = np.empty(precision.size), np.inf
     for rows, block in blocks(portion.piece.rows, asked.sign):
@@ -221,14 +239,15 @@ def compared(portion: Portion, asked: Asked) -> tuple[Portion, tuple[float, floa
             precision[rows], total[rows] = sums.precision[:count], sums.total[:count]
         own = _padded(precision[rows])
         own = np.where(own > 0, own, _unit(y, asked.whitener))
-        lead = _padded(total[rows]) / own / asked.noise
+        lead = (_padded(total[rows]) / own + asked.epsilon) / asked.noise
         gap = np.maximum(lead, asked.floor / np.sqrt(own))[:count]
         gaps[rows] = np.where(portion.piece.numbered(rows) == asked.leader, np.inf, gap)
     if gaps.size:
         others = portion.piece.numbered(slice(0, gaps.size)) != asked.leader
-        least = float(np.nan_to_num(portion.wealth[others], nan=-np.inf).min(initial=np.inf))
+        account = portion.wealth + portion.eased.get(asked.leader, np.zeros(gaps.size))
+        least = float(np.nan_to_num(account[others], nan=-np.inf).min(initial=np.inf))
     piece = replace(portion.piece, gaps=gaps)
-    return Portion(piece, portion.wealth, precision, total), (float(gaps.min(initial=np.inf)), least)
+    return Portion(piece, portion.wealth, precision, total, portion.eased), (float(gaps.min(initial=np.inf)), least)
 
 
 @few

@@ -14,10 +14,10 @@ from probewise.algorithms.sage.knowledge import enough
 from probewise.algorithms.sage.portions import (
     Asked,
     Bet,
-    Front,
     Settled,
     Told,
     begun,
+    bet_on,
     compared,
     divided,
     itself,
@@ -37,6 +37,7 @@ from probewise.pooling import Pooled, fitted, guessed
 from probewise.problem import Problem
 from probewise.shards import Shards
 from probewise.shards.engine import Engine, Handle, Local
+from probewise.shards.values import Front
 from probewise.threads import few
 
 
@@ -61,11 +62,11 @@ class Scattered:
     pieces: tuple[Handle, ...] = ()
     """The items that are left, with the gaps that the next design is for; empty before the first round."""
     front: Front | None = None
-    """The first and the second item that are left; None before the first round."""
+    """The first items that are left, two of them at least if there are; None before the first round."""
     count: int = 0
     """Items that are left."""
     least: float = 0.0
-    """log of the smallest account of an item that is left, but for the first."""
+    """log of the smallest account of an item that is left, but for the first, for which epsilon counts."""
     answer: Answer | None = None
     """The item found."""
     last: NDArray[np.bool_] | None = None
@@ -91,8 +92,8 @@ class Scattered:
             data, pool = data + measurements, pool.plus(fit)
         theta = guessed(problem, data)
         law = self.law.after(problem.probes @ theta, data)
-        bet = self._bet(problem, goal, fits)
-        told = Told(self.shards.sign, self.prior.whitener, self.law, fits, bet, theta, enough(problem, goal))
+        bet, limit = self._bet(problem, goal, fits), enough(problem, goal)
+        told = Told(self.shards.sign, self.prior.whitener, self.law, fits, bet, theta, limit, goal.epsilon, SHOWN)
         portions = self.portions or tuple(engine.kept(begun, self.shards.pieces)[0])
         portions_now, found = engine.kept(settled, portions, told)
         last = np.any([measurements.count > 0 for measurements in rounds], axis=0)
@@ -104,27 +105,26 @@ class Scattered:
         noise = problem.outcome.bound(self.pool.pure_error, goal.delta)
         if self.front is None or self.count == 1 or not math.isfinite(noise):
             return None
-        (leader, second), number = self.front.rows, int(self.front.numbers[0])
+        (leader, second), numbers = self.front.rows[:2], self.front.numbers.tolist()
         y, sizes = (second - leader)[None], (np.abs(second) + np.abs(leader))[None]
-        unit = 1.0 / square_norms(y @ self.prior.whitener)
-        before, made = self.pool.sums(y, sizes), 0.0
-        start = problem.outcome.account(before.total, before.precision, None, unit, noise)
+        unit, before = 1.0 / square_norms(y @ self.prior.whitener), self.pool.sums(y, sizes)
+        made, eased = np.zeros(1), np.zeros(1)
         for fit in fits:
-            after = before + Pooled((fit,)).sums(y, sizes)
-            made += float((problem.outcome.account(after.total, after.precision, None, unit, noise) - start)[0])
-        return Bet(number, leader, made, noise)
+            gain, more = bet_on(problem.outcome, before, Pooled((fit,)).sums(y, sizes), unit, noise, goal.epsilon)
+            made, eased = made + gain, eased + more
+        return Bet(numbers[0], leader, float(made[0]), numbers[1], float(eased[0]), noise)
 
     def _led(
         self, problem: Problem, goal: Goal, before: Scattered, found: Sequence[Settled], *, changed: bool
     ) -> Scattered:
         """With the items in front, the smallest account, and the gaps for the next design."""
         count, shards = sum(own.number for own in found), self.shards
-        front = Front.of(*(own.left for own in found), most=2)
+        front = Front.of(*(own.left for own in found), most=SHOWN)
         if count <= 1:
             front = front if count else Front.of(*(own.all for own in found), most=1)
             return replace(self, front=front, count=1, answer=(int(front.numbers[0]),))
-        if np.array_equal(*front.rows):
-            one, other = (shards.label(int(number)) for number in front.numbers)
+        if np.array_equal(*front.rows[:2]):
+            one, other = (shards.label(int(number)) for number in front.numbers[:2])
             raise InvalidProblem(
                 f"items '{one}' and '{other}' are identical, so neither can be the better one; keep one."
             )
@@ -133,13 +133,15 @@ class Scattered:
         noise = problem.outcome.bound(self.pool.pure_error, goal.delta)
         asked = Asked(
             shards.sign, self.prior.whitener, leader, front.rows[0], self.pool.fits if changed else None,
-            noise if math.isfinite(noise) else 1.0, FLOOR,
+            noise if math.isfinite(noise) else 1.0, FLOOR, goal.epsilon,
         )  # fmt: skip
         now = self._at_home() if count <= _FEW else self
         portions, known = now.engine.kept(compared, now.portions, asked)
         smallest, least = min(gap for gap, _ in known), min(wealth for _, wealth in known)
-        pieces, _ = now.engine.kept(divided, portions, smallest)
-        return replace(now, portions=tuple(portions), pieces=tuple(pieces), front=front, count=count, least=least)
+        now = replace(now, portions=tuple(portions), front=front, count=count, least=least)
+        if goal.epsilon > 0 and least >= enough(problem, goal):  # nothing left is better by more than epsilon
+            return replace(now, answer=(leader,))
+        return replace(now, pieces=tuple(now.engine.kept(divided, portions, smallest)[0]))
 
     def _at_home(self) -> Scattered:
         """With the items that are left in this process."""
@@ -160,8 +162,8 @@ class Scattered:
         if self.front is None or self.count == 1:
             none = np.zeros((0, problem.dimension))
             return Claims(none, none, np.zeros(0), np.zeros(0, dtype=np.int64))
-        first, second = self.front.rows
-        return Claims(first[None], second[None], np.zeros(1), self.front.numbers[1:])
+        first, second = self.front.rows[:2]
+        return Claims(first[None], second[None], np.zeros(1), self.front.numbers[1:2])
 
     def confidence(self, problem: Problem, goal: Goal) -> float:
         """1 - α for an α at which the item in front would be declared; 0 before the first round."""
@@ -172,15 +174,19 @@ class Scattered:
 
     def standing(self, problem: Problem, goal: Goal) -> Standing:
         """The items in front, and how many others are left."""
-        if self.answer is not None:
-            return Standing(np.array(self.answer), self.answer, 1.0)
         if self.front is None:
-            return Standing(np.empty(0, dtype=np.int64), (), 0.0, unlisted=self.count)
+            found = self.answer or ()
+            listed = np.array(found, dtype=np.int64)
+            return Standing(listed, found, float(bool(found)), unlisted=self.count - listed.size)
         progress = float(np.clip(self.least / enough(problem, goal), 0.0, 0.999))
-        listed = np.sort(self.front.numbers)
-        return Standing(listed, (int(self.front.numbers[0]),), progress, unlisted=self.count - listed.size)
+        listed, unlisted = np.sort(self.front.numbers), self.count - self.front.numbers.size
+        if self.answer is not None:
+            return Standing(listed, self.answer, 1.0, exact=self.count == 1, unlisted=unlisted)
+        return Standing(listed, (int(self.front.numbers[0]),), progress, unlisted=unlisted)
 
 
+SHOWN = 10
+"""Items in front that are brought here."""
 _FEW = 10_000
 """Items that are brought here when no more are left."""
 FLOOR = 2.0

@@ -221,6 +221,16 @@ class Problem:
             object.__setattr__(own, name, value)
         return own
 
+    def some(self, numbers: NDArray[np.int64]) -> Problem:
+        """The problem with some of its items, brought here."""
+        own = copy(self)
+        for name in ("turned", "twins"):  # they follow the items
+            own.__dict__.pop(name, None)
+        names = tuple(self.item_names[number] for number in numbers.tolist())
+        for name, value in {"items": _frozen(self.items[numbers]), "item_names": names, "tables": None}.items():
+            object.__setattr__(own, name, value)
+        return own
+
     @property
     def dimension(self) -> int:
         """Number d of features."""

@@ -126,6 +126,10 @@ class Algorithm(abc.ABC, Generic[S]):
     def standing(self, problem: Problem, goal: Goal, state: S) -> Standing:
         """How far it has come: the items not ruled out, who leads, and the progress if it can say."""
 
+    def left(self, problem: Problem, goal: Goal, state: S, items: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """(k,): which of some items, by number, may be in the answer, listed in ``standing`` or not."""
+        return np.isin(items, self.standing(problem, goal, state).remaining)
+
     def memo(self, problem: Problem, goal: Goal) -> dict[str, Any] | None:
         """What ``init`` solves for, as JSON: a campaign keeps it in its first record. None where that is nothing."""
         return None

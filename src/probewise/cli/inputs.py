@@ -107,7 +107,41 @@ class Source:
 
     def problem(self, misfit: float = 0.0) -> pw.Problem:
         """Probes and items, with features of their columns; means of outcomes may be off the model by ``misfit``."""
-        problem = pw.Problem.from_tables(
+        problem = self._near(misfit) if self.items is None or not _stay(self.items) else self._far(self.items, misfit)
+        if not self.normal or not problem.outcome.known:  # of unknown scale it has to be normal anyway
+            return problem
+        return replace(problem, outcome=pw.Gaussian(problem.sigma, normal=True))
+
+    def _far(self, items: Path, misfit: float) -> pw.Problem:
+        """Items that stay in their files: their columns are features as they are."""
+        from probewise.shards.parquet import HERE, columns_of
+
+        if self.model != "none":
+            raise click.UsageError(
+                "items in a folder, or in several files, stay there, with their columns as features; give --model "
+                "none, and a column of ones in probes and items if outcomes are not 0 where all features are"
+            )
+        near, names = replace(self, items=None)._near(misfit), self.id_column or "id"
+        shards = pw.items_from_parquet(
+            items,
+            columns=near.feature_names,
+            names=names if self.id_column is not None or names in columns_of(items) else None,
+            scheduler=HERE,
+        )
+        return pw.Problem(
+            near.probes,
+            shards,
+            outcome=near.outcome,
+            cost=near.cost,
+            stock=near.stock,
+            misfit=near.misfit,
+            probe_names=near.probe_names,
+            feature_names=near.feature_names,
+        )
+
+    def _near(self, misfit: float) -> pw.Problem:
+        """Items of one table, in memory."""
+        return pw.Problem.from_tables(
             read_table(self.probes),
             None if self.items is None else items_at(self.items),
             model=self.model,
@@ -121,9 +155,6 @@ class Source:
             factors=self.factors,
             shown=self.extra,
         )
-        if not self.normal or not problem.outcome.known:  # of unknown scale it has to be normal anyway
-            return problem
-        return replace(problem, outcome=pw.Gaussian(problem.sigma, normal=True))
 
     def measured(self) -> pw.Problem:
         """Probes and, unless a table of items is given, one item only: nothing to compare, so nothing to refuse."""
@@ -143,6 +174,11 @@ class Source:
             sigma_column=self.sigma_column,
             cost_column=self.cost_column,
         )
+
+
+def _stay(path: Path) -> bool:
+    """Whether items are in several files, or as many as a folder has, and so stay there."""
+    return path.is_dir() or any(sign in path.name for sign in "*?[")
 
 
 def items_at(path: Path) -> Table | pw.Space:
@@ -222,7 +258,8 @@ _SOURCE = (
         "--items",
         type=FILE,
         help="Table of what is to be compared, with the same columns as the probes; or a TOML file as of `probewise "
-        "space`, any number of whose combinations are compared without being listed.",
+        "space`, any number of whose combinations are compared without being listed. A folder of Parquet files, or a "
+        "pattern such as 'library/*.parquet', is not read into memory as a whole: it needs --model none.",
     ),
     click.option(
         "--id-column", metavar="NAME", help="Column with the names of the rows. Default: id, if there is one."

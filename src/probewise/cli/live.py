@@ -63,6 +63,10 @@ def _table(problem: Problem, seen: list[Progress]) -> Table:
             filled = round(_BAR * done)
             bar = Text("━" * filled, style="blue") + Text("─" * (_BAR - filled), style="dim") + Text(f" {done:4.0%}")
         table.add_row(
-            str(progress.rounds), f"{progress.measurements:,}", str(standing.remaining.size), Text(visible(leader)), bar
+            str(progress.rounds),
+            f"{progress.measurements:,}",
+            f"{standing.remaining.size + standing.unlisted:,}",
+            Text(visible(leader)),
+            bar,
         )
     return table

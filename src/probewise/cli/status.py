@@ -95,8 +95,9 @@ def _facts(campaign: Campaign, standing: Status) -> None:
         facts.append(("to go, about", output.number(ahead["measurements"]), f"{rest}; {span}"))
     facts += _confidence(standing, campaign.goal.epsilon)
     if standing.answer is None:
-        left, words = output.number(len(standing.remaining)), Words(campaign.goal, campaign.ledger.charter.quantity)
-        facts.append(("still possible", left, f"of {len(standing.items):,} items may be {words.predicate}"))
+        left = output.number(len(standing.remaining) + standing.unlisted)
+        words, many = Words(campaign.goal, campaign.ledger.charter.quantity), len(standing.items) + standing.unseen
+        facts.append(("still possible", left, f"of {many:,} items may be {words.predicate}"))
     output.facts(facts)
 
 

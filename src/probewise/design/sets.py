@@ -64,12 +64,14 @@ def _star(matrix: Array, reference: int, gaps: ArrayLike | None) -> Vectors:
     return Vectors(vectors, others.astype(np.int64), ends, gap)
 
 
-def spokes(items: ArrayLike) -> Vectors:
-    """Directions z - z̄ from the mean of the rows of ``items``; as many as there are items.
+def spokes(items: ArrayLike | Shards) -> Directions:
+    """Directions z - z̄ from the mean of the rows of ``items``, of some of them in shards; as many as there are items.
 
     For every A, max |z - z̄|² <= max |z - z'|² <= 4 max |z - z̄|² in the norm of A⁻¹, since z̄ is a mean of items: the
     best design for these is at most 4 times as bad for all pairs as the best for them.
     """
+    if (far := shards_of(items)) is not None:
+        return Reached(far, far.sample.mean(axis=0))
     matrix = as_matrix(items, "items")
     ends = matrix, np.broadcast_to(matrix.mean(axis=0), matrix.shape)
     return Vectors(ends[0] - ends[1], np.arange(matrix.shape[0], dtype=np.int64), ends)

@@ -68,11 +68,7 @@ def check_scattered(problem: Problem, goal: Goal) -> None:
             f"of items that stay where they are, only the best one can be asked for, got '{goal.name}'; take "
             "BestItem(), or a table of fewer items."
         )
-    if problem.coordinates.rank < problem.dimension:
-        raise InvalidProblem(
-            f"items that stay where they are need probes that span all {problem.dimension} features, got the rank "
-            f"{problem.coordinates.rank}; leave out features that follow from others, or add probes."
-        )
+    goal.check(problem)
     if not isinstance(problem.outcome, Gaussian):
         raise InvalidProblem(
             f"items that stay where they are need normal outcomes, got the law '{problem.outcome.name}'; take "

@@ -20,11 +20,24 @@ _comparable: WeakSet[Problem] = WeakSet()
 
 
 def check_comparable(problem: Problem) -> None:
-    """Refuse identical items, and items whose difference no combination of probes measures."""
-    if problem not in _comparable:
+    """Refuse identical items, and items whose difference no combination of probes measures.
+
+    Of items that stay where they are, probes must span all features; identical ones are noticed when they lead.
+    """
+    if problem.shards is not None:
+        _check_spanned(problem)
+    elif problem not in _comparable:
         _check_distinct(problem)
         _check_span(problem)
         _comparable.add(problem)
+
+
+def _check_spanned(problem: Problem) -> None:
+    if problem.coordinates.rank < problem.dimension:
+        raise InvalidProblem(
+            f"items that stay where they are need probes that span all {problem.dimension} features, got the rank "
+            f"{problem.coordinates.rank}; leave out features that follow from others, or add probes."
+        )
 
 
 def check_measurable(problem: Problem) -> None:

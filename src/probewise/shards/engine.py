@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
@@ -93,11 +94,20 @@ def cluster(scheduler: Any = None) -> Cluster:
     Client: Any = distributed.Client
     if scheduler is not None:
         return Cluster(scheduler if isinstance(scheduler, Client) else Client(scheduler))
+    if (client := in_use()) is not None:
+        return Cluster(client)
+    with dask.config.set({f"distributed.nanny.pre-spawn-environ.{name}": size for name, size in _MEMORY.items()}):
+        return Cluster(Client())
+
+
+def in_use() -> Any:
+    """The client of the cluster that this process uses; None if it uses none."""
+    if (distributed := sys.modules.get("distributed")) is None:
+        return None
     try:
-        return Cluster(distributed.get_client())
-    except ValueError:  # there is none yet
-        with dask.config.set({f"distributed.nanny.pre-spawn-environ.{name}": size for name, size in _MEMORY.items()}):
-            return Cluster(Client())
+        return distributed.get_client()
+    except ValueError:
+        return None
 
 
 _MEMORY = {"MALLOC_TRIM_THRESHOLD_": 2**28, "MALLOC_MMAP_THRESHOLD_": 2**25}

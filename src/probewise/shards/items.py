@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from pathlib import Path
 from typing import Any, NoReturn, final
 
 import numpy as np
@@ -26,6 +27,23 @@ _BROUGHT = 100_000
 """Items that are brought here at once, at most."""
 
 
+def own_number(name: str) -> int | None:
+    """The number that is a name; None if it is none."""
+    return int(name) if name.isascii() and name.isdigit() and str(int(name)) == name else None
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Parquet files that items are read from."""
+
+    files: tuple[Path, ...]
+    """The files, in order."""
+    columns: tuple[str, ...]
+    """Columns that are features."""
+    names: str | None
+    """The column of names; None for row numbers."""
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Shards:
@@ -43,8 +61,12 @@ class Shards:
     """Names of the columns, if they have any."""
     label: Callable[[int], str] = str
     """The name of an item by its number."""
+    number: Callable[[str], int | None] = own_number
+    """The number of an item by its name; None if there is none."""
     sign: float = 1.0
     """-1 if all items are negated."""
+    origin: Origin | None = None
+    """The files that they come from, if they do."""
 
     def __len__(self) -> int:
         """Number of items."""
@@ -111,6 +133,19 @@ class Labels(Sequence[str]):
             return tuple(map(self._shards.label, range(len(self))[at]))
         return self._shards.label(range(len(self))[at])
 
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and self._place(name) is not None
+
+    def index(self, name: str, *_: Any) -> int:
+        """The number of the item of that name."""
+        if (found := self._place(name)) is None:
+            raise ValueError(f"there is no item '{name:.40}'")
+        return found
+
+    def _place(self, name: str) -> int | None:
+        found = self._shards.number(name)
+        return found if found is not None and found < len(self) else None
+
 
 def in_shards(
     engine: Engine,
@@ -118,6 +153,8 @@ def in_shards(
     *,
     features: tuple[str, ...] | None = None,
     label: Callable[[int], str] = str,
+    number: Callable[[str], int | None] = own_number,
+    origin: Origin | None = None,
     shown: str = "items",
 ) -> Shards:
     """Items in pieces that an engine keeps, looked through once."""
@@ -137,7 +174,7 @@ def in_shards(
     counts = tuple(own.rows for own in found)
     if not sum(counts):
         raise InvalidProblem(f"{shown} need at least one row, got none.")
-    return Shards(engine, tuple(pieces), counts, largest, features, label)
+    return Shards(engine, tuple(pieces), counts, largest, features, label, number, origin=origin)
 
 
 def items_in_shards(items: ArrayLike, *, size: int = _PIECE, scheduler: Any = None) -> Shards:

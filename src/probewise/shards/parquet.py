@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from probewise.errors import InvalidProblem, MissingExtra
 from probewise.shards.engine import Local, cluster
-from probewise.shards.items import Shards, in_shards
+from probewise.shards.items import Origin, Shards, in_shards
 from probewise.shards.pieces import Piece
 from probewise.tables import named
 
@@ -35,6 +35,11 @@ class _Groups:
     first: int
     """Number of the first row among all items."""
 
+    @property
+    def column(self) -> Any:
+        """The first column as it is."""
+        return _file(Path(self.path)).read_row_groups(list(self.groups), columns=list(self.columns[:1])).column(0)
+
     def __call__(self) -> Piece:
         """The rows, in single precision if all columns are."""
         table = _parquet().ParquetFile(self.path).read_row_groups(list(self.groups), columns=list(self.columns))
@@ -51,9 +56,30 @@ class _Names:
 
     files: tuple[_Groups, ...]
     """The pieces, with the column of names instead of those of features."""
+    known: dict[int, str] = field(default_factory=dict, compare=False, repr=False)
+    """Names that were read."""
 
     def __call__(self, number: int) -> str:
         """The name of one item."""
+        if number not in self.known:
+            self.known[number] = self._read(number)
+        return self.known[number]
+
+    def number(self, name: str) -> int | None:
+        """The number of the item of that name; all names are read unless it is known."""
+        for number, known in self.known.items():
+            if known == name:
+                return number
+        import pyarrow.compute
+
+        for own in self.files:
+            cells = own.column.cast("string")
+            if (at := int(pyarrow.compute.index(cells, name).as_py())) >= 0:
+                self.known[own.first + at] = name
+                return own.first + at
+        return None
+
+    def _read(self, number: int) -> str:
         own = max((groups for groups in self.files if groups.first <= number), key=lambda groups: groups.first)
         file, left = _parquet().ParquetFile(own.path), number - own.first
         for group in own.groups:
@@ -100,8 +126,32 @@ def items_from_parquet(
     if not row:
         raise InvalidProblem(f"{named(map(str, files))} have no rows; items need at least one.")
     engine = Local() if scheduler == HERE else cluster(scheduler)
-    label = str if names is None else _Names(tuple(_Groups(g.path, g.groups, (names,), g.first) for g in groups))
-    return in_shards(engine, engine.loaded(groups), features=wanted, label=label)
+    pieces, origin = engine.loaded(groups), Origin(tuple(path.resolve() for path in files), wanted, names)
+    if names is None:
+        return in_shards(engine, pieces, features=wanted, origin=origin)
+    labels = _Names(tuple(_Groups(g.path, g.groups, (names,), g.first) for g in groups))
+    return in_shards(engine, pieces, features=wanted, label=labels, number=labels.number, origin=origin)
+
+
+def all_different(origin: Origin) -> None:
+    """Refuse names of items that are missing or that several items have."""
+    if origin.names is None:
+        return
+    import pyarrow.compute
+
+    tables = [_file(path).read(columns=[origin.names]).column(0) for path in origin.files]
+    names = pyarrow.chunked_array([chunk.cast("string") for column in tables for chunk in column.chunks])
+    if names.null_count:
+        raise InvalidProblem(f"every item needs a name, but {names.null_count:,} cells of '{origin.names}' are empty.")
+    if pyarrow.compute.count_distinct(names).as_py() < len(names):
+        counts = pyarrow.compute.value_counts(names)
+        twice = counts.filter(pyarrow.compute.greater(counts.field("counts"), 1)).field("values")[:3].to_pylist()
+        raise InvalidProblem(f"every item needs its own name, but several are called {named(twice)}; rename them.")
+
+
+def columns_of(pattern: str | Path | Sequence[str | Path]) -> tuple[str, ...]:
+    """The columns of the first of some Parquet files."""
+    return tuple(_file(_files(pattern)[0]).schema_arrow.names)
 
 
 def _portions(rows: Sequence[int]) -> list[tuple[tuple[int, ...], int]]:

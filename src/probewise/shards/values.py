@@ -81,6 +81,16 @@ def behind(piece: Piece, sign: float, best: int, row: Array, theta: Array) -> tu
     return replace(piece, gaps=gaps), Behind(float(gaps.min(initial=np.inf)), tied)
 
 
+def beyond(piece: Piece, sign: float, low: Array, high: Array) -> tuple[int, NDArray[np.bool_]]:
+    """How many items of a piece have features outside (d,) limits, and which features."""
+    count, features = 0, np.zeros(low.size, dtype=np.bool_)
+    for rows, block in blocks(piece.rows, sign):
+        some = block[: rows.stop - rows.start]
+        outside = (some < low) | (some > high)
+        count, features = count + int(outside.any(axis=1).sum()), features | outside.any(axis=0)
+    return count, features
+
+
 class Gaps(Sequence[float]):
     """(best - z)'θ for every item z, computed for those that are asked for."""
 

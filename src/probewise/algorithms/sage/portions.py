@@ -87,6 +87,11 @@ class Settled(NamedTuple):
     """The first of all that were left before."""
 
 
+def among(portion: Portion, items: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """(k,): which of some items, by number, are in a portion."""
+    return np.isin(items, portion.piece.numbered(slice(0, portion.wealth.size)))
+
+
 def itself(portion: Portion) -> Portion:
     """To bring it here."""
     return portion

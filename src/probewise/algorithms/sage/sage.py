@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from probewise.algorithms.base import Algorithm, Forecast, Standing
 from probewise.algorithms.batches import Limits
@@ -18,7 +19,7 @@ from probewise.algorithms.sage.forecasting import Outlook, even_race, expected, 
 from probewise.algorithms.sage.knowledge import Knowledge, enough
 from probewise.algorithms.sage.opening import Opening
 from probewise.algorithms.sage.peaks import Peaks
-from probewise.algorithms.sage.prior import Memo, Prior
+from probewise.algorithms.sage.prior import Items, Memo, Prior
 from probewise.algorithms.sage.scattered import Scattered
 from probewise.coordinates import Counts
 from probewise.design import Directions, spokes, star
@@ -202,6 +203,12 @@ class Sage(Algorithm[State]):
             return Standing(remaining, answer or (), 0.0 if answer is None else 1.0)
         return Standing(remaining, (int(state.alive[0]),), state.progress(problem, goal))
 
+    def left(self, problem: Problem, goal: Goal, state: State, items: Items) -> NDArray[np.bool_]:
+        """Asked where they are, if they are not here."""
+        if isinstance(state, Scattered):
+            return state.left(items)
+        return np.isin(items, self.standing(problem, goal, state).remaining)
+
     def confidence(self, problem: Problem, goal: Goal, state: State) -> float | None:
         """What the guess has attained: docs/confidence-attained.md; for other questions docs/sage.md, Theorem 2."""
         return state.confidence(problem, goal)
@@ -269,9 +276,10 @@ class Sage(Algorithm[State]):
         return spokes(problem.items) if self._crowded(problem, goal) else goal.directions(problem)
 
     def _crowded(self, problem: Problem, goal: Goal) -> bool:
+        if problem.shards is not None:
+            return True
         most = self.all_pairs
-        kept = problem.shards is None and isinstance(goal, BestItem)
-        return kept and most is not None and problem.n_items > max(most, 1)
+        return isinstance(goal, BestItem) and most is not None and problem.n_items > max(most, 1)
 
     def _progress(self, problem: Problem, goal: Goal, state: State) -> float:
         """How far the weakest account has come, as far as that is looked at."""

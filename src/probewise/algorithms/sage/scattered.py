@@ -16,6 +16,7 @@ from probewise.algorithms.sage.portions import (
     Bet,
     Settled,
     Told,
+    among,
     begun,
     bet_on,
     compared,
@@ -25,7 +26,7 @@ from probewise.algorithms.sage.portions import (
     settled,
 )
 from probewise.algorithms.sage.prior import Memo, Prior
-from probewise.design import Directions
+from probewise.design import Directions, spokes
 from probewise.design.farthest import square_norms
 from probewise.design.reached import Reached
 from probewise.errors import InvalidProblem
@@ -77,8 +78,7 @@ class Scattered:
         """Before the first round, whose design is for the way of each item to the mean of some at even distances."""
         shards, data = shards_of_problem(problem), Measurements.empty(problem.n_probes)
         m = len(shards)
-        spokes = None if m == 1 else Reached(shards, shards.sample.mean(axis=0))
-        prior = Prior.of(problem, spokes, tol, memo, opening=opening)
+        prior = Prior.of(problem, None if m == 1 else spokes(shards), tol, memo, opening=opening)
         found = (0,) if m == 1 else None
         return cls(prior, shards, problem.outcome, data, Pooled(), shards.engine, count=m, answer=found)
 
@@ -152,7 +152,7 @@ class Scattered:
     def directions(self, problem: Problem, goal: Goal, floor: float) -> Directions:
         """The way of each item to the mean at first; then the leader against each, in units of its lead."""
         if self.front is None:
-            return Reached(self.shards, self.shards.sample.mean(axis=0))
+            return spokes(self.shards)
         return Reached(
             self.shards, self.front.rows[0], self.pieces, engine=self.engine, key=f"{self.data.n}, {id(self)}"
         )
@@ -171,6 +171,14 @@ class Scattered:
             return 1.0 if self.answer is not None else 0.0
         least = enough(problem, goal) if self.answer is not None else min(self.least, enough(problem, goal))
         return max(0.0, 1.0 - problem.outcome.part * goal.delta - math.exp(-least))
+
+    def left(self, items: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """(k,): which of some items, by number, are not ruled out."""
+        if not self.portions:
+            return np.ones(items.size, dtype=np.bool_)
+        if self.count == 1 and self.front is not None:
+            return np.asarray(items == self.front.numbers[0])
+        return np.asarray(np.any(self.engine.each(among, self.portions, items), axis=0))
 
     def standing(self, problem: Problem, goal: Goal) -> Standing:
         """The items in front, and how many others are left."""

@@ -130,7 +130,14 @@ class Rows:
 
 
 def own_columns(problem: Problem, source: TableLike | None, kind: str) -> Columns:
-    """The laboratory's own columns, or the features; a name that a sheet needs for itself gives way."""
+    """The laboratory's own columns, or the features; a name that a sheet needs for itself gives way.
+
+    Of items that stay where they are, there are none here.
+    """
+    if kind == "item" and problem.shards is not None:
+        if source is not None:
+            raise InvalidCampaign("items that stay where they are have no columns here; leave item_columns out.")
+        return {}
     features, names = (problem.items, problem.item_names) if kind == "item" else (problem.probes, problem.probe_names)
     if source is None and problem.tables is not None:
         source = problem.tables[kind == "item"].plain()

@@ -9,6 +9,7 @@ from probewise.algorithms.base import Standing
 from probewise.campaign.findings.effects import Effect, effects
 from probewise.campaign.findings.guesses import Guess, guessed
 from probewise.campaign.findings.numbers import Finished, Numbers, numbers
+from probewise.campaign.findings.window import window
 from probewise.campaign.state.ledger import Ledger
 from probewise.campaign.state.replay import Trail
 from probewise.departure import departure
@@ -25,6 +26,8 @@ class Appraisal:
     """What the algorithm was told, sheet by sheet."""
     standings: tuple[Standing, ...]
     """Where it stood after each of them."""
+    left: tuple[int, ...]
+    """How many items were left after each of them."""
     standing: Standing
     """Where it stands now."""
     rounds: Finished
@@ -41,29 +44,31 @@ class Appraisal:
 
 def appraised(ledger: Ledger, trail: Trail) -> Appraisal:
     """What the records say of every item, and of themselves."""
-    charter = trail.charter
-    problem, goal, algorithm = charter.problem, trail.goal, charter.algorithm
+    charter, shown = trail.charter, window(trail)
+    problem, goal, algorithm = shown.problem, trail.goal, charter.algorithm
     batches = tuple(sheet.measurements(problem.n_probes) for sheet in trail.sheets)
-    standings = tuple(algorithm.standing(*trail.search, state) for state in trail.states)
+    standings, now = shown.standings, shown.now
     if algorithm.predicts:  # the numbers are those of the linear model, and so is who leads by them
         standings = tuple(replace(standing, guess=()) for standing in standings)
+        now = standings[-1] if standings else now
     rounds = Finished(_pool(problem, trail), trail.finished)
     found = numbers(
         problem,
         goal,
         batches,
         standings,
-        answer=trail.answer,
+        answer=None if trail.answer is None else shown.places(trail.answer),
         risk=ledger.risk,
         labels=[sheet.number for sheet in trail.sheets],
         rounds=rounds,
         quantity=charter.quantity,
+        whose=shown.whose,
+        unseen=shown.unseen,
     )
-    now = standings[-1] if standings else algorithm.standing(*trail.search, trail.state)
     matter = effects(problem, goal, rounds.pool, found.data)
     guess = _guess(ledger, trail, now) if algorithm.predicts and trail.answer is None else None
-    adequate = scrutinised(ledger, trail, found.leader)
-    return Appraisal(batches, standings, now, rounds, found, matter, adequate, guess)
+    adequate = _scrutinised(ledger, trail, shown.problem, found.leader)
+    return Appraisal(batches, standings, shown.left, now, rounds, found, matter, adequate, guess)
 
 
 def _guess(ledger: Ledger, trail: Trail, now: Standing) -> Guess | None:
@@ -82,8 +87,14 @@ def _pool(problem: Problem, trail: Trail) -> Pooled:
 
 
 def scrutinised(ledger: Ledger, trail: Trail, leader: int | None) -> Adequacy:
-    """The checks on all complete rounds, whoever planned them."""
-    problem, goal, law = ledger.charter.problem, ledger.goal, ledger.charter.problem.outcome
+    """The checks on all complete rounds, whoever planned them, with the lead of an item at stake."""
+    shown = window(trail)
+    return _scrutinised(ledger, trail, shown.problem, None if leader is None else shown.places((leader,))[0])
+
+
+def _scrutinised(ledger: Ledger, trail: Trail, problem: Problem, leader: int | None) -> Adequacy:
+    """The same, with the items of a problem that are shown."""
+    goal, law = ledger.goal, problem.outcome
     rounds = [sheet.measurements(problem.n_probes) for sheet in ledger.sheets if sheet.complete]
     what = ledger.charter.quantity
     departed = departure(problem, [step.rounds for step in trail.steps]) if law.learns else None

@@ -115,7 +115,7 @@ def _ends(ledger: Ledger, found: Appraisal, answer: Answer) -> tuple[int | None,
     """The claim of the answer with the least to spare, as the item in front and the one behind; None is a limit."""
     problem, goal = ledger.charter.problem, ledger.charter.goal
     if goal.ranks and found.numbers.rival is not None:
-        return answer[0], found.numbers.rival
+        return answer[0], found.numbers.whose[found.numbers.rival]
     claims = goal.claims(problem, answer)
     items = goal.upward(problem)[0].items
     if not claims.against.size:
@@ -231,9 +231,11 @@ def _claim(ledger: Ledger, own: Confirms) -> Claims:
     """The claim of the answer that a round tests."""
     problem, names = ledger.charter.problem, ledger.charter.problem.item_names
     goal, items = ledger.charter.goal, ledger.charter.goal.upward(problem)[0].items
-    claims = goal.claims(problem, tuple(names.index(name) for name in own.answer))
     zero = np.zeros(problem.dimension)
     front, behind = (zero if name is None else items[names.index(name)] for name in (own.front, own.behind))
+    if problem.shards is not None:
+        return Claims(front[None], behind[None], np.zeros(1), np.array([names.index(str(own.behind))]))
+    claims = goal.claims(problem, tuple(names.index(name) for name in own.answer))
     same = (claims.above == front).all(axis=1) & (claims.below == behind).all(axis=1)
     return claims.at(np.arange(same.size) == np.argmax(same))
 

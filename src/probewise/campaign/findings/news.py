@@ -20,9 +20,9 @@ class Stand(NamedTuple):
     declared: Answer | None
     """The items declared to be the answer."""
     left: frozenset[int]
-    """Items that may be in it."""
+    """Items that may be in it; none of items that stay where they are."""
     exact: bool = True
-    """Whether what is declared holds without the tolerance, as far as is not seen by who is left."""
+    """Whether what is declared holds without the tolerance."""
 
 
 def news(before: Stand, now: Stand, ledger: Ledger, *, certified: bool) -> list[str]:
@@ -36,10 +36,9 @@ def news(before: Stand, now: Stand, ledger: Ledger, *, certified: bool) -> list[
         out.append(f"Back among the items that may be {words.predicate}: {named(names[item] for item in back)}.")
     if now.declared is not None and before.declared != now.declared:
         found = [f"'{names[item]}'" for item in now.declared]
-        exact = now.exact and len(now.left) == len(found)
         share = words.goal.promise == "share"
         surely = words.goal.assurance(ledger.risk) if share else f", with confidence {1 - ledger.risk:.4g}"
-        sure = f"{words.claim(found, exact=exact)}{surely}."
+        sure = f"{words.claim(found, exact=now.exact)}{surely}."
         out.append(
             sure if certified else f"{listed(found)} came out first, but {_are(found)} not certified: see status."
         )

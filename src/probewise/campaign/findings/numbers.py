@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probewise.algorithms.base import Standing
-from probewise.campaign.findings.words import ItemNumbers, Places, Words
+from probewise.campaign.findings.words import ALL_SEEN, ItemNumbers, Places, Unseen, Words
 from probewise.coordinates import Array
 from probewise.estimate import Estimate, least_squares
 from probewise.goals import Answer, Goal
@@ -56,6 +56,10 @@ class Numbers:
     """Who leads or is the best, how surely, and why."""
     data: Estimate = field(compare=False, repr=False)
     """Least squares on all batches together."""
+    whose: Sequence[int] = field(default=(), repr=False)
+    """For each entry the number of the item in the problem: another one only where few items of many are shown."""
+    unseen: Unseen = ALL_SEEN
+    """Items that are not shown."""
 
     @property
     def subtracts(self) -> bool:
@@ -73,7 +77,7 @@ class Numbers:
     @property
     def remaining(self) -> int:
         """Items that are not ruled out."""
-        return sum(item.state not in ("eliminated", "control") for item in self.items)
+        return sum(item.state not in ("eliminated", "control") for item in self.items) + self.unseen.left
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,18 +112,22 @@ def numbers(
     labels: Sequence[int] | None = None,
     rounds: Finished | None = None,
     quantity: Quantity = OUTCOME,
+    whose: Sequence[int] | None = None,
+    unseen: Unseen = ALL_SEEN,
 ) -> Numbers:
     """Estimates from all batches and intervals from finished rounds, with the standing after each batch.
 
     ``risk`` is what the confidence leaves, by default δ; ``labels`` are the numbers of the batches, by default 1, 2, …;
-    without ``rounds``, each batch is one.
+    without ``rounds``, each batch is one. Where there are ``unseen`` items, those of the problem are the ones ``whose``
+    numbers are given, and intervals hold for all of both.
     """
+    many = problem.n_items + unseen.items
     delta, upward = problem.outcome.left(goal.delta), goal.upward(problem)[0]
     rounds = Finished.each(problem, batches, problem.sigma) if rounds is None else rounds
     pool = rounds.pool
     noise = problem.outcome.bound(pool.pure_error, goal.delta)
     data = least_squares(problem.probes, sum(batches, Measurements.empty(problem.n_probes)), sigma=problem.sigma)
-    level = _spans(problem, pool, problem.items, np.abs(problem.items), delta / problem.n_items).times(noise)
+    level = _spans(problem, pool, problem.items, np.abs(problem.items), delta / many).times(noise)
     estimate = np.where(np.isfinite(data.variance(problem.items)), problem.items @ data.theta, np.nan)
     level = level.or_else(estimate)
     guess = answer if answer is not None else standings[-1].guess if standings else ()
@@ -131,12 +139,13 @@ def numbers(
     if leader is None:
         gaps = _Spans.unknown(problem.n_items)
     else:
-        gaps = _gaps(upward, delta, pool, leader).times(noise).or_else(_distances(upward, data, leader))
+        gaps = _gaps(upward, _pair_share(many, delta), pool, leader).times(noise)
+        gaps = gaps.or_else(_distances(upward, data, leader))
     labels = range(1, len(batches) + 1) if labels is None else labels
     words, measured = Words(goal, quantity), sum(batch.n for batch in batches)
     fates = _fates(upward, words, rounds, standings, labels, leader, problem.outcome.guess(pool.pure_error))
     sure = standings[-1].sure if standings and answer is None and leader is not None else ()
-    places = Places(problem, words, leader, guess, answer is not None, fates, measured, sure)
+    places = Places(problem, words, leader, guess, answer is not None, fates, measured, sure, unseen)
     items = []
     for i, name in enumerate(problem.item_names):
         state, when, by, why = places.of(i, float(gaps.value[i]), float(gaps.width[i]))
@@ -147,12 +156,14 @@ def numbers(
     order = sorted(range(len(items)), key=lambda i: (i != leader, math.isnan(gaps.value[i]), gaps.value[i]))
     rival = _rival(items, order, leader, guess)
     risk = goal.delta if risk is None else risk
-    reason = "" if leader is None else words.reason(items, items[leader].name, rival, len(guess))
+    reason = "" if leader is None else words.reason(items, items[leader].name, rival, len(guess), unseen)
     exact = (not standings or standings[-1].exact) and not any(item.state == "tied" for item in items)
     holds = None if answer is None else exact
-    found = words.sentence(items, leader, guess, rival, risk, holds, sure=sure, measured=measured)
-    decided = answer is not None
-    return Numbers(tuple(items), tuple(order), leader, guess, rival, decided, exact, sure, reason, found, data)
+    found = words.sentence(items, leader, guess, rival, risk, holds, sure=sure, measured=measured, unseen=unseen)
+    decided, whose = answer is not None, range(problem.n_items) if whose is None else whose
+    return Numbers(
+        tuple(items), tuple(order), leader, guess, rival, decided, exact, sure, reason, found, data, whose, unseen
+    )
 
 
 def intervals(problem: Problem, goal: Goal, pool: Pooled, rows: Array, sizes: Array) -> tuple[Array, Array]:
@@ -179,7 +190,7 @@ def lead_by_round(problem: Problem, goal: Goal, pool: Pooled, pair: tuple[int, i
         error = SumOfSquares(error.value + fit.pure_error.value, error.degrees + fit.pure_error.degrees)
         noise = law.bound(error, goal.delta)
         values.append(float(sums.mean[0]))
-        width = noise * float(_width(law, sums, against.bets, first, _pair_share(problem, delta))[0])
+        width = noise * float(_width(law, sums, against.bets, first, _pair_share(problem.n_items, delta))[0])
         widths.append(width + float(_off(sums)[0]))
     return values, widths
 
@@ -239,14 +250,15 @@ def _spans(problem: Problem, pool: Pooled, rows: Array, sizes: Array, alpha: flo
     return _Spans(np.where(zero, 0.0, sums.mean), np.where(zero, 0.0, width), _off(sums))
 
 
-def _gaps(problem: Problem, delta: float, pool: Pooled, leader: int) -> _Spans:
-    """(leader - z)'θ for all items z; δ is divided among all pairs, since the leader comes from the data."""
+def _gaps(problem: Problem, share: float, pool: Pooled, leader: int) -> _Spans:
+    """(leader - z)'θ for all items z, each interval with a share of δ."""
     own = problem.items[leader]
-    return _spans(problem, pool, own - problem.items, np.abs(own) + np.abs(problem.items), _pair_share(problem, delta))
+    return _spans(problem, pool, own - problem.items, np.abs(own) + np.abs(problem.items), share)
 
 
-def _pair_share(problem: Problem, delta: float) -> float:
-    return delta / max(1, problem.n_items * (problem.n_items - 1) // 2)
+def _pair_share(items: int, delta: float) -> float:
+    """δ divided among all pairs of so many items, since the leader comes from the data."""
+    return delta / max(1, items * (items - 1) // 2)
 
 
 def _leader(problem: Problem, standings: Sequence[Standing], theta: Array, known: NDArray[np.bool_]) -> int | None:

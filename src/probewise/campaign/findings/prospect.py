@@ -11,11 +11,13 @@ import numpy as np
 
 from probewise.algorithms import Algorithm, Forecast
 from probewise.algorithms.planning import plan
-from probewise.design import remembering
+from probewise.coordinates import Array
+from probewise.design import remembering, spokes
 from probewise.goals import Goal
 from probewise.numerals import plural
 from probewise.outcomes import Poisson
 from probewise.problem import Problem
+from probewise.shards.values import beyond
 from probewise.tables import named
 
 _TOL = 0.03
@@ -33,7 +35,10 @@ def prospects(
     if problem.n_items == 1:
         return {}
     with remembering():
-        weights, rho = plan(problem, goal.directions(problem), tol=_TOL)
+        # of items that stay where they are each and a mean, from which a pair is at most twice as far apart
+        far = problem.shards is not None
+        weights, rho = plan(problem, spokes(problem.items) if far else goal.directions(problem), tol=_TOL)
+        rho *= 4.0 if far else 1.0
         gaps = gaps or _round_gaps(problem, goal, rho)
         if algorithm.forecasts:
             return {gap: algorithm.forecast_for_gap(*goal.upward(problem), gap) for gap in gaps}
@@ -87,11 +92,10 @@ def remarks(problem: Problem, outcome_range: tuple[float, float] = (-math.inf, m
         yield f"The features {names} differ in size by a factor of {size[most] / size[least]:.0e}; check their units."
     low, high = problem.probes.min(axis=0), problem.probes.max(axis=0)
     slack = 1e-9 * size
-    outside = (problem.items < low - slack) | (problem.items > high + slack)
-    if outside.any():
-        rows, columns = np.flatnonzero(outside.any(axis=1)), np.flatnonzero(outside.any(axis=0))
+    count, columns = _beyond(problem, low - slack, high + slack)
+    if count:
         yield (
-            f"Beyond the range of the probes: {plural(rows.size, 'item')} of {problem.n_items} in "
+            f"Beyond the range of the probes: {plural(count, 'item')} of {problem.n_items} in "
             f"{named(problem.feature_names[column] for column in columns)}; the answer rests on outcomes being linear "
             "there too, which no probe can check."
         )
@@ -118,3 +122,12 @@ def remarks(problem: Problem, outcome_range: tuple[float, float] = (-math.inf, m
         )
     if not problem.outcome.known:
         yield "The noise is unknown: replicates will tell, so that every probe is measured at least twice in a round."
+
+
+def _beyond(problem: Problem, low: Array, high: Array) -> tuple[int, list[int]]:
+    """How many items have features outside (d,) limits, and which features."""
+    if (shards := problem.shards) is not None:
+        found = shards.engine.each(beyond, shards.pieces, shards.sign, low, high)
+        return sum(count for count, _ in found), np.flatnonzero(np.any([out for _, out in found], axis=0)).tolist()
+    outside = (problem.items < low) | (problem.items > high)
+    return int(outside.any(axis=1).sum()), np.flatnonzero(outside.any(axis=0)).tolist()

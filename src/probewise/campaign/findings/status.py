@@ -100,6 +100,10 @@ class Status:
     """Whether distances between items are, to the digits that are known, differences of their estimates."""
     guess: Guess | None = None
     """What the model behind a budget predicts, which is heuristic; None without one, and once there is an answer."""
+    unlisted: int = 0
+    """How many more items may be in the answer: of items that stay where they are, few are listed."""
+    unseen: int = 0
+    """How many more items there are than are shown."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain dictionaries and lists."""
@@ -117,7 +121,7 @@ def status(ledger: Ledger, trail: Trail, appraisal: Appraisal) -> Status:
     sure = ledger.declared is not None and ledger.declared == trail.answer and sound
     answer = tuple(names[item] for item in ledger.declared) if sure and ledger.declared is not None else None
     attained, guess = _attained(ledger, trail, sound), appraisal.guess
-    shown = found.guess if guess is None else (names.index(guess.item),)
+    shown = tuple(found.whose[i] for i in found.guess) if guess is None else (names.index(guess.item),)
     if guess is None:
         sentence = _sentence(ledger, found, adequacy, tests)
     else:
@@ -125,8 +129,8 @@ def status(ledger: Ledger, trail: Trail, appraisal: Appraisal) -> Status:
     return Status(
         item=answer[0] if answer else None,
         answer=answer,
-        leader=guess.item if guess is not None else None if found.leader is None else names[found.leader],
-        sure=tuple(names[i] for i in found.sure) if sound else (),
+        leader=guess.item if guess is not None else None if found.leader is None else found.items[found.leader].name,
+        sure=tuple(found.items[i].name for i in found.sure) if sound else (),
         remaining=tuple(names[i] for i in standing.remaining),
         progress=standing.progress,
         measurements=data.n,
@@ -155,11 +159,15 @@ def status(ledger: Ledger, trail: Trail, appraisal: Appraisal) -> Status:
         confirmations=tests,
         subtracts=found.subtracts,
         guess=guess,
+        unlisted=standing.unlisted,
+        unseen=found.unseen.items,
     )
 
 
 def recipe(charter: Charter, item: int) -> dict[str, Any]:
-    """Every column of an item as the laboratory's own table has it; where that is empty, None."""
+    """Every column of an item as the laboratory's own table has it; where that is empty, None. Else its features."""
+    if (shards := charter.problem.shards) is not None:
+        return dict(zip(charter.problem.feature_names, shards[item].tolist(), strict=True))
     return {name: cells[item] for name, cells in charter.item_columns.items()}
 
 
@@ -195,7 +203,9 @@ def allowed_for(charter: Charter) -> str:
 
 def _tautological(problem: Problem) -> bool:
     """Whether nothing is assumed: probes may have any means, and every item is a probe."""
-    return problem.coordinates.rank == problem.n_probes and bool((problem.twins >= 0).all())
+    if problem.shards is not None or problem.coordinates.rank < problem.n_probes:
+        return False
+    return bool((problem.twins >= 0).all())
 
 
 def _attained(ledger: Ledger, trail: Trail, sound: bool) -> float | None:
@@ -292,5 +302,5 @@ def _sentence(ledger: Ledger, found: Numbers, adequacy: Adequacy, tests: Sequenc
         return f"{found.sentence} Ask for the next {following}."
     waits = f"Round {sheet.number} waits for {sheet.left} of its {sheet.size} rows"
     if found.leader is None and ledger.measured.n:
-        return f"{waits}; then {len(found.items):,} items are compared for the first time."
+        return f"{waits}; then {ledger.problem.n_items:,} items are compared for the first time."
     return f"{found.sentence} {waits}."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from probewise.goals import Answer, Goal
 from probewise.numerals import listed, plural, three_digits, with_width
@@ -43,6 +44,18 @@ class ItemNumbers:
     """The item that beats it most clearly then."""
     why: str
     """One clause that says why it stands there."""
+
+
+class Unseen(NamedTuple):
+    """Items of which nothing is shown, as they stay where they are."""
+
+    items: int
+    """How many."""
+    left: int
+    """How many of them are not ruled out."""
+
+
+ALL_SEEN = Unseen(0, 0)
 
 
 @dataclass(frozen=True)
@@ -90,19 +103,20 @@ class Words:
         *,
         sure: Answer = (),
         measured: int = 0,
+        unseen: Unseen = ALL_SEEN,
     ) -> str:
         """Who leads or is found, how surely, and why; after so many measurements.
 
         ``exact`` says whether what is found holds without the tolerance, and is None while it is open; some items may
         be ``sure`` before others are.
         """
-        if len(items) == 1 and guess:
+        if len(items) + unseen.items == 1 and guess:
             return f"{items[0].name} is the only item."
         if leader is None and measured:
             return f"No item leads yet: {plural(measured, 'measurement')} cannot tell how far the items are apart."
         if leader is None:
-            return f"Nothing has been measured yet; {len(items):,} items are to be compared."
-        names, reason = [items[i].name for i in guess], self.reason(items, None, rival, len(guess))
+            return f"Nothing has been measured yet; {len(items) + unseen.items:,} items are to be compared."
+        names, reason = [items[i].name for i in guess], self.reason(items, None, rival, len(guess), unseen)
         if exact is None and sure:
             found = self.claim([items[i].name for i in sure], exact=self.goal.promise == "all" or not self.goal.epsilon)
             return f"{found}{self.goal.assurance(risk)}, and others may follow: {reason}"
@@ -110,19 +124,28 @@ class Words:
             return f"{listed(names or [items[leader].name])} lead{'s' * (len(guess) <= 1)}: {reason}"
         return f"{self.claim(names, exact=exact)}{self.goal.assurance(risk)}: {reason}"
 
-    def reason(self, items: Sequence[ItemNumbers], who: str | None, rival: int | None, front: int) -> str:
+    def reason(
+        self,
+        items: Sequence[ItemNumbers],
+        who: str | None,
+        rival: int | None,
+        front: int,
+        unseen: Unseen = ALL_SEEN,
+    ) -> str:
         """Why the leader, called by its name or not, leads; with ``front`` items in the answer."""
-        if len(items) == 1:
+        total = len(items) + unseen.items
+        if total == 1:
             return ""
-        gone = sum(item.state == "eliminated" for item in items)
-        out = f"{gone:,} of {len(items):,} items are {self.gone}"
+        gone = sum(item.state == "eliminated" for item in items) + unseen.items - unseen.left
+        out = f"{gone:,} of {total:,} items are {self.gone}"
         control = sum(item.state == "control" for item in items)
-        out = f"all other items are {self.gone}" if gone == len(items) - front - control else out
+        out = f"all other items are {self.gone}" if gone == total - front - control else out
         unknown = sum(math.isnan(item.behind) for item in items)
         out += f", and {unknown:,} cannot be compared with it yet" if unknown else ""
         lead = "" if rival is None or not self.goal.ranks else f"{self._lead(who, items[rival])}; "
         tied = [item.name for item in items if item.state == "tied"]
-        more = f" and {len(tied) - 3:,} more" if len(tied) > 3 else ""
+        many = len(tied) + unseen.left
+        more = f" and {many - 3:,} more" if many > 3 else ""
         ties = f"; tied within epsilon: {', '.join(tied[:3])}{more}" if tied else ""
         return f"{lead}{out}{ties}."
 
@@ -163,6 +186,8 @@ class Places:
     """Measurements so far."""
     sure: Answer = ()
     """Items that are known to be in the answer before all of it is known."""
+    unseen: Unseen = ALL_SEEN
+    """Items of which nothing is shown."""
 
     def of(self, i: int, value: float, width: float) -> tuple[str, int | None, str | None, str]:
         """State, round, by whom and why of item i, which is behind the leader by a value that is known to a width."""
@@ -199,6 +224,6 @@ class Places:
             shown = "listed as" if goal.promise == "share" else "shown to be"
             return goal.found, None, None, f"{shown} {self.words.predicate}{up_to}"
         within = f"nothing left can be more than {epsilon} better"
-        others = len(self.fates) < self.problem.n_items - len(self.guess)
+        others = len(self.fates) < self.problem.n_items - len(self.guess) or self.unseen.left > 0
         alone = "the only one left" if len(self.guess) == 1 else f"one of the {len(self.guess)} that are left"
         return goal.found, None, None, within if others else alone

@@ -108,11 +108,14 @@ _MODEL: Fields = {
     "id_column": maybe(TEXT),
     "derived": Shape("a list of columns that follow from others", lambda value: value == [] or _DERIVED.fits(value)),
 }
+_FILE = record({"path": TEXT, "bytes": COUNT, "sha256": TEXT})
+_PARQUET: Fields = {"files": several(_FILE), "columns": several(TEXT), "names": maybe(TEXT), "rows": POSITIVE}
 BODIES: dict[str, Fields] = {
     "created": {
         "problem": {
             "probes": _MATRIX,
-            "items": _MATRIX,
+            "items?": _MATRIX,
+            "parquet?": _PARQUET,
             "outcome?": {"name": TEXT, "settings": JSON},
             "sigma?": several(NUMBER),
             "sigma_known?": FLAG,
@@ -120,7 +123,7 @@ BODIES: dict[str, Fields] = {
             "stock": several(maybe(STOCK)),
             "misfit?": several(NUMBER),
             "probe_names": several(TEXT),
-            "item_names": several(TEXT),
+            "item_names?": several(TEXT),
             "feature_names": several(TEXT),
             "model?": _MODEL,
             "blocks?": several(POSITIVE),

@@ -7,6 +7,7 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 from probewise.campaign.journal.records import Record
@@ -63,8 +64,10 @@ def _few(texts: Sequence[str]) -> str:
 
 def _created(body: dict[str, Any]) -> str:
     problem, goal, own = body["problem"], body["goal"], body["algorithm"]["name"]
-    counts = (len(problem[part]) for part in ("items", "probes", "feature_names"))
-    sizes = "{:,} items, {:,} probes, {:,} features".format(*counts)
+    items = len(problem["items"]) if "items" in problem else problem["parquet"]["rows"]
+    sizes = f"{items:,} items, {len(problem['probes']):,} probes, {len(problem['feature_names']):,} features"
+    if "parquet" in problem:
+        sizes += f"; items in {_few([Path(file['path']).name for file in problem['parquet']['files']])}"
     settings = {name: value for name, value in goal.get("settings", goal).items() if value is not False}
     given = "; ".join(name if value is True else f"{name} {value}" for name, value in settings.items())
     measured = f"{Quantity(**body['quantity']).heading}; " if "quantity" in body else ""

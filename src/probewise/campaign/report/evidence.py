@@ -31,13 +31,13 @@ def evidence(view: View) -> Html:
     if now.leader is not None and now.rival is not None and view.charter.goal.ranks:
         pair = (now.leader, now.rival)
         rounds = view.appraisal.rounds
-        values, widths = lead_by_round(problem, view.trail.goal, rounds.pool, pair)
+        values, widths = lead_by_round(problem, view.trail.goal, rounds.pool, (now.whose[pair[0]], now.whose[pair[1]]))
         ends = [labels[rounds.batch(round_)] for round_ in range(len(values))]
         more, less = reversed(pair) if view.charter.goal.minimise else pair
         unit = view.charter.quantity.difference_heading("")
         text = f"{now.items[more].name} less {now.items[less].name}{unit}: estimate and interval by round."
         panels.append(_panel("Lead over the closest rival", pictures.funnel(ends, values, widths, text), text))
-    left = [float(standing.remaining.size) for standing in view.appraisal.standings]
+    left = [float(count) for count in view.appraisal.left]
     alt = f"Items that may be {view.words.predicate}, by round"
     panels.append(_panel("Items left", pictures.stairs(labels, left, problem.n_items, alt), "Not ruled out, by round."))
     alt = "Measurements in all, by round"

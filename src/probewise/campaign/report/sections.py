@@ -124,8 +124,9 @@ def _confirmed(view: View) -> list[str]:
 
 def _recipes(view: View) -> Html | None:
     """What the items of the answer, or the leader, are: every column of the laboratory's own table, in full."""
-    recipes, columns = view.status.recipes, tuple(view.charter.item_columns)
-    if not recipes or not columns:
+    recipes = view.status.recipes
+    columns = tuple(next(iter(recipes.values()), {}))
+    if not columns:
         return None
     names = tuple(recipes)
     if len(names) <= FEW:
@@ -204,9 +205,13 @@ def ranking(view: View) -> Html:
         else "The probes measured so far compare items without fixing their levels: only distances are known."
     )
     apart = "" if now.subtracts else APART
+    few = f"Of {view.charter.problem.n_items:,} items these led at some time; the others stay in their files. "
     return section(
         "Ranking",
-        paragraphs(f"No item is ranked by its luckiest outcome: every number pools all rounds. {why}{apart}"),
+        paragraphs(
+            f"No item is ranked by its luckiest outcome: every number pools all rounds. {few * bool(now.unseen.items)}"
+            f"{why}{apart}"
+        ),
         tag("figure", tag("div", picture, class_="pic"), tag("figcaption", caption)) if picture is not None else None,
         _items(view, shown, levels),
         _rest(view, rest, levels),

@@ -19,6 +19,7 @@ from probewise.outcomes import Gaussian, Law
 from probewise.problem import Problem
 from probewise.quantity import OUTCOME, Quantity
 from probewise.run import check
+from probewise.shards import kept
 
 Columns = Mapping[str, list[Any]]
 """Name of a column -> its cells: text, numbers or None."""
@@ -127,13 +128,12 @@ class Charter:
         return {
             "problem": {
                 "probes": problem.probes.tolist(),
-                "items": problem.items.tolist(),
+                **_items(problem),
                 "outcome": to_json(problem.outcome),
                 "cost": problem.cost.tolist(),
                 "stock": [int(count) if math.isfinite(count) else None for count in problem.stock],
                 **({"misfit": problem.misfit.tolist()} if problem.misfit.any() else {}),
                 "probe_names": list(problem.probe_names),
-                "item_names": list(problem.item_names),
                 "feature_names": list(problem.feature_names),
                 **({} if problem.model is None else {"model": problem.model.to_json()}),
                 **({"blocks": list(problem.blocks)} if problem.blocks else {}),
@@ -171,9 +171,20 @@ class Charter:
         )
 
 
+def _items(problem: Problem) -> dict[str, Any]:
+    """Features and names of all items or, where they stay in files, which these are."""
+    if problem.shards is not None:
+        return {"parquet": kept.to_json(problem.shards)}
+    return {"items": problem.items.tolist(), "item_names": list(problem.item_names)}
+
+
 def _problem(body: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a problem; the first form has sigma, and whether it is known, instead of a law."""
     given = dict(body)
+    if ({"items", "item_names"} & {*body}, "parquet" in body) not in (({"items", "item_names"}, False), (set(), True)):
+        raise InvalidProblem("a problem needs items and item_names, or the Parquet files that they are in.")
+    if "parquet" in given:
+        given["items"] = kept.from_json(given.pop("parquet"))
     if ("sigma" in body, "sigma_known" in body, "outcome" in body) not in ((True, True, False), (False, False, True)):
         raise InvalidProblem("a problem needs a law of its outcomes, or sigma and whether it is known, not both.")
     if "outcome" in given:

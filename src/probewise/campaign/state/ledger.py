@@ -248,7 +248,8 @@ def _confirms(ledger: Ledger, record: Record) -> Confirms | None:
     if (body := record.body.get("confirms")) is None:
         return None
     names = ledger.charter.problem.item_names
-    known = {*body["answer"], body["front"], body["behind"]} <= {*names, None} and body["front"] != body["behind"]
+    ends = [name for name in (body["front"], body["behind"]) if name is not None]
+    known = all(name in names for name in (*body["answer"], *ends)) and body["front"] != body["behind"]
     if not (known and ledger.charter.algorithm.takes_any_rounds and ledger.declared is not None):
         raise record.fault("it confirms what was not declared, or what cannot be confirmed")
     return Confirms(tuple(body["answer"]), body["front"], body["behind"], body["level"], body["scale"])

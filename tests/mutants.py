@@ -188,6 +188,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "campaign/entry": ("campaign", "sheets", "spreadsheets"),
     "campaign/rows": ("campaign", "sheets", "spreadsheets"),
     "campaign/numbers": ("numbers", "guarantees", "goals"),
+    "campaign/window": ("shards_campaign",),
     "campaign/words": ("numbers", "quantity", "goals"),
     "campaign/effects": ("effects",),
     "campaign/guesses": ("best_guess",),

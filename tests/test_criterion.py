@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
 from probewise.coordinates import coordinates
-from probewise.design import criterion, explicit, farthest, largest_variance, pairs, points, star
+from probewise.design import criterion, explicit, farthest, largest_variance, pairs, points, spokes, star
 from probewise.design.criterion import contains
 from probewise.design.farthest import about_mean, candidates, far_pairs, farthest_from, screens, square_norms
 from probewise.errors import InvalidDesign
@@ -265,15 +265,15 @@ def test_spokes_are_within_a_factor_of_pairs(seed, m, d):
     rng = np.random.default_rng(seed)
     items = rng.standard_normal((m, d)) * 10.0 ** rng.uniform(-3, 3, d)
     transform = rng.standard_normal((d, d))
-    long, short = (each(items).mapped(transform).largest()[1] for each in (criterion.pairs, criterion.spokes))
+    long, short = (each(items).mapped(transform).largest()[1] for each in (pairs, spokes))
     assert short <= long * (1 + 1e-9)
     assert long <= 4 * short * (1 + 1e-9)
 
 
 def test_the_longest_of_many_rows_are_those_of_all(monkeypatch):
     rows = np.random.default_rng(0).integers(-3, 4, (5000, 3)).astype(float)  # many of the same length
-    many = criterion.explicit(rows).longer(0.0, 20)
+    many = explicit(rows).longer(0.0, 20)
     monkeypatch.setattr(criterion, "_POOL", 10**6)
-    np.testing.assert_array_equal(many[:1], criterion.explicit(rows).longer(0.0, 20)[:1])
+    np.testing.assert_array_equal(many[:1], explicit(rows).longer(0.0, 20)[:1])
     squares = criterion.square_norms(rows)
     assert squares[many].min() >= np.sort(squares)[-400]

@@ -79,7 +79,7 @@ def test_a_campaign_from_beginning_to_end(tmp_path: Path) -> None:
     campaign.report(tmp_path / "report.html")
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert "1 of 9,000" in page
-    assert "Of 9,000 items these led at some time; the others stay in their files." in page
+    assert "Shown are those of 9,000 items that were in front; the others stay in files." in page
     assert "items in 0.parquet, 1.parquet, 2.parquet" in page
     assert verify(path).item == f"M{BEST}"
     rows = campaign.ask(confirm=20)

@@ -211,24 +211,14 @@ class Problem:
 
     def block(self, number: int) -> Problem:
         """The problem of finding the best of one block."""
-        own = copy(self)
-        for name in ("turned", "twins"):  # they follow the items
-            own.__dict__.pop(name, None)
-        low = sum(self.blocks[:number])
-        rows = slice(low, low + self.blocks[number])
-        fields = {"items": self.items[rows], "item_names": self.item_names[rows], "blocks": (), "tables": None}
-        for name, value in fields.items():
-            object.__setattr__(own, name, value)
-        return own
+        return self.some(np.arange(self.blocks[number]) + sum(self.blocks[:number]))
 
     def some(self, numbers: NDArray[np.int64]) -> Problem:
-        """The problem with some of its items, brought here."""
-        own = copy(self)
+        """The problem with some of its items, which are brought here."""
+        own, names = copy(self), tuple(self.item_names[number] for number in numbers.tolist())
         for name in ("turned", "twins"):  # they follow the items
             own.__dict__.pop(name, None)
-        names = tuple(self.item_names[number] for number in numbers.tolist())
-        for name, value in {"items": _frozen(self.items[numbers]), "item_names": names, "tables": None}.items():
-            object.__setattr__(own, name, value)
+        own.__dict__.update(items=_frozen(self.items[numbers]), item_names=names, blocks=(), tables=None)
         return own
 
     @property

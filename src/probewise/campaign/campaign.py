@@ -374,9 +374,7 @@ class Campaign:
     def _stand(self) -> Stand:
         trail, charter = self._replayed(self._ledger), self._ledger.charter
         standing = charter.algorithm.standing(*trail.search, trail.state)
-        count, far = standing.remaining.size + standing.unlisted, charter.problem.shards is not None
-        exact = standing.exact and count == len(self._ledger.declared or ())
-        return Stand(self._ledger.declared, frozenset(() if far else standing.remaining.tolist()), exact)
+        return Stand.of(self._ledger.declared, standing, listed=charter.problem.shards is None)
 
     def _changed(self, propose: Callable[[Ledger], Proposal]) -> tuple[bool, list[str]]:
         """Whether anything was written, and what that did to the answer and to the items that were ruled out."""

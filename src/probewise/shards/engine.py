@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import sys
 from collections.abc import Callable, Sequence
+from os import cpu_count
 from typing import Any, final
 
 from probewise.errors import MissingExtra
@@ -86,18 +87,27 @@ def _second(pair: tuple[Any, Any]) -> Any:
 
 def cluster(scheduler: Any = None) -> Cluster:
     """The cluster at an address or of a client; else the one in use; else one of this machine's processors."""
+    if scheduler is None:
+        return Cluster(in_use() or started())
+    Client: Any = _distributed().Client
+    return Cluster(scheduler if isinstance(scheduler, Client) else Client(scheduler))
+
+
+def started(processes: int | None = None) -> Any:
+    """A client of a new cluster of so many processes on this machine, by default one for each processor."""
+    Client: Any = _distributed().Client
+    import dask
+
+    with dask.config.set({f"distributed.nanny.pre-spawn-environ.{name}": size for name, size in _MEMORY.items()}):
+        return Client(n_workers=processes or cpu_count(), threads_per_worker=1, dashboard_address=":0")
+
+
+def _distributed() -> Any:
     try:
-        import dask
         import distributed
     except ImportError:
         raise MissingExtra("items on a cluster need Dask; install it with: pip install 'probewise[dask]'.") from None
-    Client: Any = distributed.Client
-    if scheduler is not None:
-        return Cluster(scheduler if isinstance(scheduler, Client) else Client(scheduler))
-    if (client := in_use()) is not None:
-        return Cluster(client)
-    with dask.config.set({f"distributed.nanny.pre-spawn-environ.{name}": size for name, size in _MEMORY.items()}):
-        return Cluster(Client())
+    return distributed
 
 
 def in_use() -> Any:

@@ -113,24 +113,27 @@ def joined(portions: Sequence[Portion]) -> Portion:
 
 def begun(piece: Piece) -> tuple[Portion, None]:
     """Before the first round: nothing is bet, and nobody leads."""
-    k = piece.rows.shape[0]
-    return Portion(piece, np.zeros(k), np.zeros(k), np.zeros(k)), None
+    nothing = np.broadcast_to(0.0, piece.rows.shape[0])  # one number, whatever the size
+    return Portion(piece, nothing, nothing, nothing), None
 
 
 @few
 def settled(portion: Portion, told: Told) -> tuple[Portion, Settled]:
     """What rounds have made of the bets on them, who is left, and who is in front."""
     piece, dimension = portion.piece, portion.piece.rows.shape[1]
-    wealth, precision, total = portion.wealth.copy(), portion.precision.copy(), portion.total.copy()
+    wealth, precision, total = portion.wealth, portion.precision, portion.total
+    if told.bet is not None:
+        wealth, precision, total = wealth.copy(), precision.copy(), total.copy()
     left, first = Front.none(dimension), Front.none(dimension)
-    kept, more = np.ones(wealth.size, dtype=np.bool_), np.zeros(wealth.size)
+    kept, more = np.ones(wealth.size, dtype=np.bool_), np.zeros(wealth.size if told.epsilon else 0)
     for rows, block in blocks(piece.rows, told.sign):
         count, numbers = rows.stop - rows.start, piece.numbered(rows)
         if told.bet is not None:
             before = Sums(_padded(precision[rows]), _padded(total[rows]))
             gain, ease, after = _gained(told, told.bet, block, before)
             wealth[rows] += np.where(numbers == told.bet.leader, told.bet.own, gain[:count])
-            more[rows] = ease[:count]
+            if told.epsilon:
+                more[rows] = ease[:count]
             precision[rows], total[rows] = after.precision[:count], after.total[:count]
         kept[rows] = ~(wealth[rows] >= told.enough)  # what is not a number rules nobody out
         values = (block @ told.theta[:, None])[:count, 0]
@@ -234,7 +237,9 @@ def compared(portion: Portion, asked: Asked) -> tuple[Portion, tuple[float, floa
 
     In that account epsilon counts for the leader.
     """
-    precision, total = portion.precision.copy(), portion.total.copy()
+    precision, total = portion.precision, portion.total
+    if asked.fits is not None:
+        precision, total = np.empty(precision.size), np.empty(total.size)
     gaps, least = np.empty(precision.size), np.inf
     for rows, block in blocks(portion.piece.rows, asked.sign):
         count = rows.stop - rows.start

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from probewise.algorithms.base import Standing
 from probewise.campaign.findings.words import Words
 from probewise.campaign.journal.records import Record
 from probewise.campaign.state.ledger import Ledger, declaration
@@ -23,6 +24,12 @@ class Stand(NamedTuple):
     """Items that may be in it; none of items that stay where they are."""
     exact: bool = True
     """Whether what is declared holds without the tolerance."""
+
+    @classmethod
+    def of(cls, declared: Answer | None, standing: Standing, *, listed: bool) -> Stand:
+        """From where the algorithm stands; all items that are left are ``listed``, or few of them."""
+        exact = standing.exact and standing.remaining.size + standing.unlisted == len(declared or ())
+        return cls(declared, frozenset(standing.remaining.tolist() if listed else ()), exact)
 
 
 def news(before: Stand, now: Stand, ledger: Ledger, *, certified: bool) -> list[str]:

@@ -205,7 +205,7 @@ def ranking(view: View) -> Html:
         else "The probes measured so far compare items without fixing their levels: only distances are known."
     )
     apart = "" if now.subtracts else APART
-    few = f"Of {view.charter.problem.n_items:,} items these led at some time; the others stay in their files. "
+    few = f"Shown are those of {view.charter.problem.n_items:,} items that were in front; the others stay in files. "
     return section(
         "Ranking",
         paragraphs(

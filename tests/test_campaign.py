@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import probewise as pw
+from probewise.algorithms.base import Standing
 from probewise.campaign import KINDS, Memory, Record, Sheet
 from probewise.campaign.findings.news import Stand, news, what_changed
 from probewise.campaign.journal import records
@@ -716,7 +717,9 @@ def test_what_changed_is_said_of_every_item_and_of_three_rows() -> None:
     assert said == ["Back among the items that may be the best: '1', '8'."]
     said = news(Stand((0,), few), Stand((8,), frozenset({8})), campaign.ledger, certified=True)
     assert said[-1] == "'8' is the best item, with confidence 0.9."
-    said = news(Stand((0,), few), Stand((8,), all_of_them), campaign.ledger, certified=True)
+    three = Stand.of((8,), Standing(np.array([0, 1, 8]), (8,), 1.0), listed=True)
+    assert three.left == all_of_them
+    said = news(Stand((0,), few), three, campaign.ledger, certified=True)
     assert said[0] == "'0' is no longer declared the best."
     assert said[-1] == "'8' is within 0.5 of the best, with confidence 0.9."
     assert news(Stand((8,), few), Stand((8,), few), campaign.ledger, certified=True) == []

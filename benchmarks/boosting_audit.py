@@ -63,8 +63,8 @@ def trusting(log: Array, enough: Array) -> Array:
     places, mass = boosting.table().places, np.zeros(boosting.table().places.size)
     edges = np.concatenate([[-np.inf], 0.5 * (places[1:] + places[:-1]), [np.inf]])
     mass[:] = np.diff(ndtr(edges))
-    low, high = np.zeros(enough.size), np.log(enough) + 0.5
-    for _ in range(20):
+    low, high = np.zeros(enough.size), np.log(enough) + 8.0
+    for _ in range(24):
         middle = 0.5 * (low + high)
         safe = np.minimum(np.exp(middle[:, None] + log), enough[:, None]) @ mass <= 1.0
         low, high = np.where(safe, middle, low), np.where(safe, high, middle)

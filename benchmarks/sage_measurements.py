@@ -7,8 +7,8 @@ costs. Goals at δ = 0.05: at most a quarter of the authors' RAGE, at most half 
 the ratios of at most 2.8 over all instances. Exit code 1 if one is missed. Where each run draws its own instance,
 theirs were others: there the package's own RAGE and XY-Oracle, in the variant "code" that reproduces their figures, run
 on the same instances, and the mean over runs of Sage's share of their measurements is compared (a ratio of means would
-be that of the rarest instance: one in fifty of many_arms(1000) takes 10⁹). --rivals runs the package's other
-algorithms beside it.
+be that of the rarest instance: one in fifty of many_arms(1000) takes 10⁹). --matters F tells Sage that a gap matters, F
+times the smallest true one. --rivals runs the package's other algorithms beside it.
 """
 
 from __future__ import annotations
@@ -139,7 +139,14 @@ def identified(
 
 
 def cases(
-    names: list[str], runs: int, delta: float, algorithm: pw.Sage, *, normal: bool, alone: bool
+    names: list[str],
+    runs: int,
+    delta: float,
+    algorithm: pw.Sage,
+    *,
+    normal: bool,
+    alone: bool,
+    matters: float | None = None,
 ) -> dict[str, list[Run]]:
     out: dict[str, list[Run]] = {}
     for name in names:
@@ -152,6 +159,9 @@ def cases(
                     psi = pw.hardness(problem, theta, tol=1e-2).psi_lower
                 if normal:
                     problem = replace(problem, outcome=pw.Gaussian(1.0, normal=True))
+                if matters is not None:
+                    values = np.sort(problem.items @ theta)
+                    algorithm = replace(algorithm, gap=matters * float(values[-1] - values[-2]))
                 if delta != 0.05 or alone:
                     others = [np.nan, np.nan]
                 elif case.rage is None or case.oracle is None:
@@ -208,6 +218,7 @@ def main() -> int:
     )
     parser.add_argument("--normal", action="store_true", help="say that the noise is normal")
     parser.add_argument("--alone", action="store_true", help="without the authors' methods")
+    parser.add_argument("--matters", type=float, metavar="F", help="say that F times the smallest gap matters")
     parser.add_argument("--rivals", type=int, default=0, metavar="RUNS", help="runs of the other algorithms")
     options = parser.parse_args()
     names, good = options.instance or list(MORE if options.more else CASES), None
@@ -216,7 +227,7 @@ def main() -> int:
         bars = "  /RAGE /oracle" if delta == 0.05 and not options.alone else ""
         parts = f"{'ratio':>6}{'confidence':>11}{'design':>8}{'wrong':>6}{bars}"
         print(f"  {'instance':<24}{'measurements':<27}{parts}")
-        settings = {"normal": options.normal, "alone": options.alone}
+        settings = {"normal": options.normal, "alone": options.alone, "matters": options.matters}
         found = cases(names, options.runs, delta, SAGE[options.sage], **settings)
         ratios = [np.mean([r.ratio for r in runs]) for runs in found.values()]
         mean = float(np.exp(np.mean(np.log(ratios))))

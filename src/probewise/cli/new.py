@@ -76,6 +76,11 @@ _UNSAID = (
     metavar="R",
     help="Rounds that should do, for Sage: they become larger, and the total rises. Default: as many as it takes.",
 )
+@click.option(
+    "--matters", type=NUMBER, metavar="G",
+    help="A difference of G matters to me, for Sage: half of its bets are made for leads like that, which saves "
+    "measurements if the closest rival is about so far away. What is proven stays the same.",
+)  # fmt: skip
 @algorithm_option
 @click.option(
     "--seed",
@@ -123,6 +128,7 @@ def command(
     budget: int | None,
     amendments: float,
     rounds: int | None,
+    matters: float | None,
     algorithm: str,
     seed: int | None,
     outcome_range: tuple[float, float] | None,
@@ -154,9 +160,11 @@ def command(
     check_share(amendments)
     limits = {"max_batch": max_batch, "min_batch": min_batch, "max_replicates": max_replicates}
     if budget is not None:
-        algorithm = _budgeted(budget, algorithm, rounds, min_batch)
-    elif rounds is not None:
-        algorithm = f"{algorithm},rounds={rounds}"
+        algorithm = _budgeted(budget, algorithm, rounds, min_batch, matters)
+    else:
+        given = {"rounds": rounds, "gap": matters}
+        algorithm = ",".join([algorithm, *(f"{name}={value}" for name, value in given.items() if value is not None)])
+    gaps = gaps or tuple(by * matters for by in _AROUND if matters is not None)
     chosen, goal = _algorithm(algorithm, limits), asked_goal(question, delta, epsilon, minimise, promise)
     problem = source.problem(misfit)
     goal = fitting(goal, problem)
@@ -268,9 +276,14 @@ def _algorithm(text: str, limits: dict[str, int | None]) -> pw.Algorithm[Any]:
     return pw.Batched(own, **given)
 
 
-def _budgeted(budget: int, algorithm: str, rounds: int | None, min_batch: int | None) -> str:
+_AROUND = (2.0, 1.0, 0.5)
+"""Gaps that are forecast where one matters, in units of it."""
+
+
+def _budgeted(budget: int, algorithm: str, rounds: int | None, min_batch: int | None, matters: float | None) -> str:
     """The algorithm that plans for a budget; refused beside what it does not go with."""
-    for option, given in (("--algorithm", algorithm != "sage"), ("--rounds", rounds), ("--min-batch", min_batch)):
+    beside = {"--rounds": rounds, "--min-batch": min_batch, "--matters": matters}
+    for option, given in (("--algorithm", algorithm != "sage"), *beside.items()):
         if given:
             raise click.UsageError(f"--budget has a plan of its own, which {option} does not go with; leave one out")
     return f"best-guess,budget={budget}"

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from probewise.algorithms.sage.accounts import log_account
 from probewise.coordinates import Array
 from probewise.outcomes import Law
 from probewise.pooling import Sums
@@ -75,7 +76,9 @@ def _tail(end: float, rho: float) -> float:
     return float(ndtr(-abs(end) / rho)) if rho > 0 else 0.0
 
 
-def boosts(law: Law, before: Sums, precision: Array, unit: Array, bound: float, lacking: Array) -> Array:
+def boosts(
+    law: Law, before: Sums, precision: Array, unit: Array, bound: float, lacking: Array, gap: float | None = None
+) -> Array:
     """(k,): log of b ≥ 1 such that min(b·R, c) has mean at most 1 for all normal noise of at most the stated scale.
 
     R is what a round of this ``precision`` makes of bets by what was known ``before``, and log c = ``lacking``: how
@@ -86,8 +89,9 @@ def boosts(law: Law, before: Sums, precision: Array, unit: Array, bound: float, 
     if near.size:
         known, more, own = before.at(near), precision[near], unit[near]
         steps = bound * np.sqrt(more)[:, None] * table().places
-        ahead = law.log_account(known.total[:, None] + steps, (known.precision + more)[:, None], own[:, None], bound)
-        log = ahead - law.log_account(known.total, known.precision, own, bound)[:, None]
+        after = known.total[:, None] + steps, (known.precision + more)[:, None]
+        ahead = log_account(law, *after, own[:, None], bound, gap)
+        log = ahead - log_account(law, known.total, known.precision, own, bound, gap)[:, None]
         out[near] = _largest(log, np.exp(lacking[near]))
     return out
 

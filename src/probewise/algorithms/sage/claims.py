@@ -121,7 +121,7 @@ class Claimed:
         claims = goal.claims(problem, self.guess)
         sums, made = self._margins(goal, claims), np.zeros(claims.against.size)
         if math.isfinite(noise):
-            made = np.where(sums.precision > 0, account(problem, sums, self._unit(claims), noise), 0.0)
+            made = np.where(sums.precision > 0, account(problem, sums, self._unit(claims), noise, self.prior.gap), 0.0)
         # a claim about no direction is true or false whatever θ is
         known = np.where(claims.offsets + goal.epsilon >= 0, np.inf, -np.inf)
         return np.where(claims.rows.any(axis=1), made, known)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probewise.algorithms.base import Forecast
+from probewise.algorithms.sage.accounts import log_account
 from probewise.algorithms.sage.knowledge import Knowledge, enough
 from probewise.coordinates import Array
 from probewise.estimate import least_squares
@@ -47,6 +48,8 @@ class Race:
     """Scale of the noise as it counts for bets."""
     law: Law
     """The law of outcomes, which says how bets grow."""
+    gap: float | None = None
+    """A lead for which half of the bets are made."""
 
     def rounds(self, whitener: Array, sizes: list[int], sigma: float, rng: np.random.Generator) -> NDArray[np.int64]:
         """(k,): rounds of the given ``sizes`` until every comparison of a draw has been decided at some time.
@@ -55,7 +58,7 @@ class Race:
         """
         seen = self.rows @ whitener
         variance = np.einsum("kmr,kmr->km", seen, seen)
-        needed = self.lacking + self.law.log_account(self.total, self.precision, self.unit, self.noise)
+        needed = self.lacking + self._account(self.total, self.precision, self.unit)
         waiting = variance > 0  # not an item and itself
         walk, done = np.zeros((len(seen), seen.shape[2])), np.zeros(len(seen), dtype=np.int64)
         measured = 0
@@ -69,9 +72,12 @@ class Race:
             error = np.einsum("ir,ir->i", seen[at, which], walk[at])
             total = self.total[at, which] + (measured * self.gaps[at, which] + error) / variance[at, which]
             precision = self.precision[at, which] + measured / variance[at, which]
-            won = self.law.log_account(total, precision, self.unit[at, which], self.noise) >= needed[at, which]
+            won = self._account(total, precision, self.unit[at, which]) >= needed[at, which]
             waiting[at[won], which[won]] = False
         return done
+
+    def _account(self, total: Array, precision: Array, unit: Array) -> Array:
+        return log_account(self.law, total, precision, unit, self.noise, self.gap)
 
 
 def race(problem: Problem, goal: Goal, state: Knowledge, rng: np.random.Generator, sigma: float) -> Race:
@@ -97,14 +103,15 @@ def race(problem: Problem, goal: Goal, state: Knowledge, rng: np.random.Generato
         lacking=np.broadcast_to(enough(problem, goal) - state.wealth[: alive.size], values.shape),
         noise=state.noise(problem, goal),
         law=problem.outcome,
+        gap=state.prior.gap,
     )
 
 
-def even_race(law: Law, gap: float, unit: float, needed: float, rivals: int) -> Race:
+def even_race(law: Law, gap: float, unit: float, needed: float, rivals: int, matters: float | None) -> Race:
     """Unrelated comparisons of which only their true lead is known; each has a feature of its own."""
     ones = np.ones((DRAWS, rivals))
     rows = np.broadcast_to(np.eye(rivals), (DRAWS, rivals, rivals))
-    return Race(rows, 0.0 * ones, 0.0 * ones, gap * ones, unit * ones, needed * ones, 1.0, law)
+    return Race(rows, 0.0 * ones, 0.0 * ones, gap * ones, unit * ones, needed * ones, 1.0, law, matters)
 
 
 class Outlook(NamedTuple):

@@ -140,7 +140,7 @@ class Knowledge:
             for sums in (since.collected, fresh)
         )
         before = old.lifted(goal.epsilon)
-        made, had = accounts(problem, (before + new, before), unit, noise)
+        made, had = accounts(problem, (before + new, before), unit, noise, self.prior.gap)
         odds, lacking = (before, new.precision, unit, noise), enough(problem, goal) - since.wealth
         gain = self._raised(problem, made - had, odds, lacking)
         if goal.epsilon == 0:
@@ -148,7 +148,7 @@ class Knowledge:
         none, eased = np.zeros(self.alive.size), dict(self.eased)
         rest = np.arange(self.alive.size) > 0
         easing = np.where(rest, since.eased.get(first, none), since.eased.get(second, none))
-        made = account(problem, before + new.lifted(goal.epsilon), unit, noise)
+        made = account(problem, before + new.lifted(goal.epsilon), unit, noise, self.prior.gap)
         more = self._raised(problem, made - had, odds, lacking - easing) - gain
         for rival, rows in ((first, rest), (second, ~rest)):
             eased[rival] = eased.get(rival, none) + np.where(rows, more, 0.0)
@@ -158,7 +158,7 @@ class Knowledge:
         """(k,): log of what a round has ``made``, boosted if noise is normal, and then no more than was lacking."""
         if not self._boosted(problem):
             return made
-        by = boosts(problem.outcome, *odds, lacking)
+        by = boosts(problem.outcome, *odds, lacking, self.prior.gap)
         return np.where(by > 0, np.minimum(made + by, lacking + CAP), made)
 
     def _boosted(self, problem: Problem) -> bool:

@@ -37,6 +37,8 @@ class Prior:
     """(d, r): (z - z')@whitener has the squared length of the variance in which (z - z')'θ̂ is counted."""
     weights: Array
     """(n,): the design of the first round."""
+    gap: float | None = None
+    """A lead that matters, epsilon included, in units of outcomes or of noise of unknown scale; None for any."""
 
     @classmethod
     def of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -64,6 +64,8 @@ class Sage(Algorithm[State]):
     """For cheap rounds: one of each probe at first where items are few, and less growth near the end."""
     all_pairs: int | None = 20_000
     """Items up to which the first round is planned for all pairs; for more, for each and their mean. None for any."""
+    gap: float | None = None
+    """A difference that matters: half of each account is bet on leads of about that size; the proof is for any."""
     rounds: int | None = None
     """Rounds that should do: they are as large as the forecast says; more follow if it was too low. None for any."""
     max_batch: int | None = None
@@ -96,6 +98,8 @@ class Sage(Algorithm[State]):
             raise InvalidAlgorithm(f"opening must be at least 0 and below 1, got {self.opening!r}; 0.1 is usual.")
         if self.all_pairs is not None and not (type(self.all_pairs) is int and self.all_pairs >= 0):
             raise InvalidAlgorithm(f"all_pairs must be a whole number of items, or None, got {self.all_pairs!r}.")
+        if self.gap is not None and not 0 < self.gap < math.inf:
+            raise InvalidAlgorithm(f"gap must be positive and finite, or None, got {self.gap!r}; which matters to you?")
         if self.rounds is not None and not (type(self.rounds) is int and self.rounds >= 2):
             raise InvalidAlgorithm(
                 f"rounds must be a whole number of at least 2, or None, got {self.rounds!r}: the first one only shows "
@@ -140,6 +144,18 @@ class Sage(Algorithm[State]):
 
     @few
     def _start(self, problem: Problem, goal: Goal, memo: Memo | None) -> State:
+        state = self._unknowing(problem, goal, memo)
+        if self.gap is None:
+            return state
+        if problem.outcome.learns or not isinstance(state, Knowledge | Claimed):
+            what = "items past memory" if problem.shards is not None else "combinations of levels"
+            what = f"outcomes of the law '{problem.outcome.name}'" if problem.outcome.learns else what
+            raise InvalidAlgorithm(
+                f"a gap that matters shapes bets on sums, and {what} are bet on otherwise; omit gap."
+            )
+        return replace(state, prior=replace(state.prior, gap=self.gap + goal.epsilon))
+
+    def _unknowing(self, problem: Problem, goal: Goal, memo: Memo | None) -> State:
         if problem.shards is not None:
             return Scattered.start(problem, self.tol, memo, opening=self.opening > 0)
         if _combines(problem, goal):
@@ -266,7 +282,8 @@ class Sage(Algorithm[State]):
         sizes = rounds_to_come(0, lambda n: self._size(n, prior))
         own = isinstance(goal, BestItem) or _combines(problem, goal)
         account = enough(problem, goal) if own else needed(problem, goal)
-        hardest = even_race(problem.outcome, gap + goal.epsilon, prior.counted / rho, account, rivals)
+        matters = None if self.gap is None else self.gap + goal.epsilon
+        hardest = even_race(problem.outcome, gap + goal.epsilon, prior.counted / rho, account, rivals, matters)
         whitener, price = math.sqrt(rho) * np.eye(rivals), float(problem.cost @ weights)
         found = self._played(lambda sizes: hardest.rounds(whitener, sizes, 1.0, rng), sizes, 0, 0, price)
         return expected(*found, self.limits.batches)

@@ -107,11 +107,11 @@ def race(problem: Problem, goal: Goal, state: Knowledge, rng: np.random.Generato
     )
 
 
-def even_race(law: Law, gap: float, unit: float, needed: float, rivals: int, matters: float | None) -> Race:
+def even_race(law: Law, gap: float, unit: float, needed: float, rivals: int) -> Race:
     """Unrelated comparisons of which only their true lead is known; each has a feature of its own."""
     ones = np.ones((DRAWS, rivals))
     rows = np.broadcast_to(np.eye(rivals), (DRAWS, rivals, rivals))
-    return Race(rows, 0.0 * ones, 0.0 * ones, gap * ones, unit * ones, needed * ones, 1.0, law, matters)
+    return Race(rows, 0.0 * ones, 0.0 * ones, gap * ones, unit * ones, needed * ones, 1.0, law)
 
 
 class Outlook(NamedTuple):

@@ -282,8 +282,8 @@ class Sage(Algorithm[State]):
         sizes = rounds_to_come(0, lambda n: self._size(n, prior))
         own = isinstance(goal, BestItem) or _combines(problem, goal)
         account = enough(problem, goal) if own else needed(problem, goal)
-        matters = None if self.gap is None else self.gap + goal.epsilon
-        hardest = even_race(problem.outcome, gap + goal.epsilon, prior.counted / rho, account, rivals, matters)
+        hardest = even_race(problem.outcome, gap + goal.epsilon, prior.counted / rho, account, rivals)
+        hardest = replace(hardest, gap=None if self.gap is None else self.gap + goal.epsilon)
         whitener, price = math.sqrt(rho) * np.eye(rivals), float(problem.cost @ weights)
         found = self._played(lambda sizes: hardest.rounds(whitener, sizes, 1.0, rng), sizes, 0, 0, price)
         return expected(*found, self.limits.batches)

@@ -190,10 +190,74 @@ def test_a_campaign_from_two_tables(visitor: Visitor, tmp_path: Path, serving: S
         ({"noise": "unknown"}, "The noise is unknown"),
         ({"noise": "bounded", "low": "0", "high": "100"}, "as much as their range allows"),
         ({"model": "formula", "formula": "ligand +"}, "formula"),
+        ({"goal": "above", "value": "70", "promise": "share"}, "of such a list at most 5 % is wrong"),
+        ({"promise": "share"}, "promise"),
+        ({"normal": "yes"}, "Every comparison"),
+        ({"normal": "yes", "sigma": ""}, "give the noise too"),
+        ({"misfit": "0.5"}, "off the model"),
+        ({"misfit": "-1"}, "Misfit must be finite and at least 0"),
+        ({"rounds": "3", "max_batch": ""}, "Every comparison"),
+        ({"max_batch": ""}, "Fewer rounds take more measurements"),
+        ({"budget": "30"}, "Every comparison"),
+        ({"budget": "30", "rounds": "3"}, "A budget has a plan of its own, which rounds cannot change"),
+        ({"budget": "30", "algorithm": "rage"}, "A budget has a plan of its own, which an algorithm cannot change"),
+        ({"algorithm": "rage"}, "Every comparison"),
+        ({"algorithm": "nothing"}, "A campaign cannot be run by 'nothing'"),
+        ({"seed": "1.5"}, "The seed must be a whole number of at least 0, got 1.5"),
+        ({"gaps": "4 2"}, "if items differ by"),
+        ({"gaps": "4 x"}, "A difference to forecast"),
+        ({"gaps": "0"}, "A gap must be a positive number"),
+        ({"max_replicates": "2", "min_batch": "4"}, "Every comparison"),
         ({"role.0": "cost"}, "ligand"),
     ):
         found = visitor.form(where, fields | change, page=where)
         assert words in Page(found.text).text, change
+
+
+def test_a_campaign_with_every_setting(visitor: Visitor, tmp_path: Path, serving: Serving) -> None:
+    items, probes = copy_example(tmp_path)
+    tables = {"probes": ("probes.csv", probes.read_bytes()), "items": ("items.csv", items.read_bytes())}
+    where = visitor.upload("/new", {}, tables, page="/new").headers["location"]
+    fields = {
+        "name": "every", "model": "interactions", "goal": "above", "value": "70", "promise": "share", "delta": "0.1",
+        "epsilon": "1", "minimise": "yes", "noise": "sigma", "sigma": "3", "normal": "yes", "misfit": "0.5",
+        "outcome_name": "yield", "unit": "%", "least": "0", "most": "100", "amendments": "0.25", "max_batch": "24",
+        "min_batch": "4", "max_replicates": "3", "rounds": "6", "seed": "7", "gaps": "5 2", "act": "check",
+    }  # fmt: skip
+    checked = visitor.form(where, fields, page=where)
+    assert "Create the campaign" in seen(checked)
+    mark = re.findall(r'name="checked" value="(\w+)"', checked.text)[0]
+    done = visitor.form(where, fields | {"act": "create", "checked": mark}, page=where)
+    assert done.status == 303, done.text
+    made = pw.Campaign.open(Path(serving.place) / "every.campaign")
+    assert made.goal == pw.Above(70.0, delta=0.1, epsilon=1.0, minimise=True, promise="share")
+    for setting in ("max_batch=24", "min_batch=4", "max_replicates=3", "rounds=6"):
+        assert setting in repr(made.algorithm)
+    charter = made.ledger.charter
+    assert (charter.seed, charter.amendments, charter.outcome_range) == (7, 0.25, (0.0, 100.0))
+    assert charter.quantity.heading == "yield (%)"
+    assert made.problem.outcome == pw.Gaussian(made.problem.sigma, normal=True)
+    assert set(made.problem.misfit.tolist()) == {0.5}
+    budget = {"goal": "best", "promise": "all", "rounds": "", "min_batch": "", "budget": "30", "name": "budget"}
+    plain = {"minimise": "", "normal": "", "misfit": "0", "amendments": "0", "epsilon": "0"}
+    checked = visitor.form(where, fields | budget | plain, page=where)
+    mark = re.findall(r'name="checked" value="(\w+)"', checked.text)[0]
+    visitor.form(where, fields | budget | plain | {"act": "create", "checked": mark}, page=where)
+    assert "budget=30" in repr(pw.Campaign.open(Path(serving.place) / "budget.campaign").algorithm)
+
+
+def test_the_page_and_the_interface_offer_what_the_command_offers() -> None:
+    from probewise.cli.new import command
+    from probewise.server.api import SETTINGS
+    from probewise.server.pages.new import FIELDS
+
+    other = {"path", "as_json", "dry_run", "author"}  # a name, an answer, `checks`, and the login
+    roles = {"id_column", "factors", "extra", "sigma_column", "cost_column", "stock_column"}
+    settings = {"question": "goal", "outcome_range": "range", "span": "bounds"}
+    wanted = {settings.get(own.name or "", own.name or "") for own in command.params} - other - roles
+    assert wanted <= {*SETTINGS}
+    fields = {"outcome": "noise", "range": "least", "bounds": "low", "probes": "name", "items": "name"}
+    assert {fields.get(own, own) for own in wanted} <= {*FIELDS}
 
 
 NASTY = "<script>alert(1)</script>\"'=1+1&amp;"

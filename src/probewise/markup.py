@@ -69,9 +69,9 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Content]], *, kinds: st
     return tag("div", tag("table", tag("thead", head), tag("tbody", joined(body))), class_="wide")
 
 
-def folded(summary: str, *content: Content) -> Html:
+def folded(summary: str, *content: Content, opened: bool = False) -> Html:
     """Shown when asked for, and always on paper."""
-    return tag("details", tag("summary", summary), *content)
+    return tag("details", tag("summary", summary), *content, open="open" if opened else "")
 
 
 def facts(pairs: Iterable[tuple[str, Content]]) -> Html:

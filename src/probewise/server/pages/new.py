@@ -11,10 +11,10 @@ from starlette.responses import RedirectResponse, Response
 
 from probewise.cells import fault, number
 from probewise.errors import InvalidProblem, ProbewiseError
-from probewise.markup import Content, Html, badge, joined, paragraphs, table, tag, void
-from probewise.numerals import number as shown
-from probewise.numerals import percent, plural
+from probewise.markup import Content, Html, badge, folded, joined, paragraphs, table, tag, void
+from probewise.numerals import plural
 from probewise.server.api import begin
+from probewise.server.pages.forecast import forecast
 from probewise.server.pages.measure import saved
 from probewise.server.pages.shell import alert, button, card, choice, field, form, link, page, select, text_field, told
 from probewise.server.site import Call, Refused
@@ -48,11 +48,23 @@ NOISE = {
     "bounded": "outcomes lie between two numbers, such as clicks or shares",
     "poisson": "outcomes are counts of independent events",
 }
+PROMISES = {
+    "all": "any wrong item in the list",
+    "share": "the share of wrong items in the list, on average",
+}
 FIELDS = (
     "name", "model", "formula", "goal", "value", "minimise", "delta", "epsilon", "noise", "sigma", "low", "high",
-    "max_batch", "outcome_name", "unit", "least", "most", "amendments", "aggregated",
+    "max_batch", "outcome_name", "unit", "least", "most", "amendments", "aggregated", "promise", "normal", "misfit",
+    "rounds", "budget", "min_batch", "max_replicates", "algorithm", "seed", "gaps",
 )  # fmt: skip
-DEFAULTS = {"model": "main", "goal": "best", "delta": "0.05", "epsilon": "0", "noise": "sigma", "amendments": "0"}
+COUNTS = {
+    "max_batch": "most measurements at once", "min_batch": "the fewest measurements at once",
+    "max_replicates": "the most of one probe at once", "rounds": "rounds that should do",
+    "budget": "the budget of measurements", "seed": "the seed",
+}  # fmt: skip
+"""Fields with a whole number -> what they say."""
+DEFAULTS = {"model": "main", "goal": "best", "delta": "0.05", "epsilon": "0", "noise": "sigma", "amendments": "0",
+            "promise": "all", "misfit": "0"}  # fmt: skip
 
 
 async def new(call: Call) -> Response:
@@ -69,7 +81,7 @@ async def new(call: Call) -> Response:
         ),
         paragraphs(
             "Tables are CSV, .xlsx, .ods or Parquet, with the same columns of words and numbers in both. Nothing is "
-            "created yet.",
+            "created yet. Items that are too many to list (a file of factors and levels) are for the command line.",
             class_="soft",
         ),
         button("Go on"),
@@ -137,7 +149,7 @@ def _settings(
             tag("h1", "New campaign"),
             _steps(2 if checked is None else 3),
             wrong,
-            None if checked is None else _checks(checked),
+            None if checked is None else forecast(checked),
             form(
                 call,
                 where,
@@ -176,7 +188,6 @@ def _tables(draft: dict[str, Any], roles: dict[str, str], kinds: dict[str, dict[
 
 
 def _question(values: dict[str, str]) -> Html:
-    low = {"checked": "checked"} if values.get("minimise") else {}
     return card(
         "Question",
         tag(
@@ -184,18 +195,22 @@ def _question(values: dict[str, str]) -> Html:
             text_field("Name of the campaign", "name", values.get("name", ""), required="required", maxlength="100"),
             choice("Find", "goal", GOALS, values.get("goal", "best")),
             text_field("How many, value or control", "value", values.get("value", ""), "Empty for the best item."),
+            choice("Bounded is the chance, or the size, of", "promise", PROMISES, values.get("promise", "all"),
+                   "For lists: above a value, or better than a control."),
             text_field("Chance of a wrong answer, at most", "delta", values.get("delta", ""), inputmode="decimal"),
             text_field(
                 "Differences up to this do not matter", "epsilon", values.get("epsilon", ""), inputmode="decimal"
             ),
-            field("Low values are wanted", void("input", type="checkbox", name="minimise", value="yes", **low)),
+            _box("Low values are wanted", "minimise", values),
             choice("Outcomes depend on", "model", MODELS, values.get("model", "main")),
             text_field(
                 "Formula", "formula", values.get("formula", ""), "Such as ligand + dose + dose^2 + ligand:dose."
             ),
+            text_field("Outcomes may be off the model by", "misfit", values.get("misfit", ""),
+                       "0: on average they follow it exactly.", inputmode="decimal"),
             class_="fields",
         ),
-    )
+    )  # fmt: skip
 
 
 def _noise(values: dict[str, str]) -> Html:
@@ -206,6 +221,7 @@ def _noise(values: dict[str, str]) -> Html:
             field("What is known of it", select("noise", NOISE, values.get("noise", "sigma")), class_="full"),
             text_field("Its standard deviation", "sigma", values.get("sigma", ""),
                        "An upper bound: the confidence rests on it.", inputmode="decimal"),
+            _box("It is normally distributed", "normal", values, "Then fewer measurements will do."),
             text_field("Least outcome", "low", values.get("low", ""), "If they lie between two.", inputmode="decimal"),
             text_field("Largest outcome", "high", values.get("high", ""), inputmode="decimal"),
             class_="fields",
@@ -214,7 +230,6 @@ def _noise(values: dict[str, str]) -> Html:
 
 
 def _outcomes(values: dict[str, str]) -> Html:
-    tally = {"checked": "checked"} if values.get("aggregated") else {}
     return card(
         "Outcomes and batches",
         tag(
@@ -229,11 +244,40 @@ def _outcomes(values: dict[str, str]) -> Html:
                        inputmode="numeric"),
             text_field("Share kept for later corrections", "amendments", values.get("amendments", ""),
                        "0.5 keeps the chance of a wrong answer whatever you correct.", inputmode="decimal"),
-            field("Count successes by probe",
-                  void("input", type="checkbox", name="aggregated", value="yes", **tally), "On sheets."),
+            _box("Count successes by probe", "aggregated", values, "On sheets, for outcomes between two numbers."),
             class_="fields",
         ),
+        _limits(values),
     )  # fmt: skip
+
+
+def _limits(values: dict[str, str]) -> Html:
+    """What few campaigns need."""
+    names = ("rounds", "budget", "min_batch", "max_replicates", "algorithm", "seed", "gaps")
+    inner = tag(
+        "div",
+        text_field("Rounds that should do", "rounds", values.get("rounds", ""),
+                   "They become larger, and the total rises. Empty: as many as it takes.", inputmode="numeric"),
+        text_field("Budget of measurements", "budget", values.get("budget", ""),
+                   "Planned for the best guess at its end. Empty: until the answer is sure.", inputmode="numeric"),
+        text_field("Fewest measurements at once", "min_batch", values.get("min_batch", ""),
+                   "Worth starting a batch for.", inputmode="numeric"),
+        text_field("Most of one probe at once", "max_replicates", values.get("max_replicates", ""),
+                   inputmode="numeric"),
+        text_field("Algorithm", "algorithm", values.get("algorithm", ""), "Empty: sage. probewise list names them."),
+        text_field("Seed of the random order", "seed", values.get("seed", ""), "Empty: drawn at random.",
+                   inputmode="numeric"),
+        text_field("Forecast if items differ by", "gaps", values.get("gaps", ""),
+                   "Numbers with blanks between them. Empty: a few round ones."),
+        class_="fields",
+    )  # fmt: skip
+    return folded("More settings", inner, opened=any(values.get(name) for name in names))
+
+
+def _box(label: str, name: str, values: dict[str, str], hint: str = "") -> Html:
+    """Yes, or not."""
+    ticked = {"checked": "checked"} if values.get(name) else {}
+    return field(label, void("input", type="checkbox", name=name, value="yes", **ticked), hint)
 
 
 def _create(values: dict[str, str], roles: dict[str, str]) -> Html:
@@ -244,38 +288,6 @@ def _create(values: dict[str, str], roles: dict[str, str]) -> Html:
 def _mark(values: dict[str, str], roles: dict[str, str]) -> str:
     own = {name: value for name, value in values.items() if name != "name"}
     return hashlib.sha256(json.dumps([own, roles], sort_keys=True).encode()).hexdigest()[:32]
-
-
-def _checks(checked: dict[str, Any]) -> Html:
-    """What can be told apart, what looks odd, and what it will take."""
-    sizes = f"{plural(checked['items'], 'item')} by {plural(checked['probes'], 'probe')}"
-    facts = [
-        tag("li", f"{checked['question']} {sizes}, with confidence {percent(checked['confidence'])}."),
-        tag("li", "Every comparison of two items can be made with these probes."),
-        tag("li", f"Model: {checked['formula']} ({plural(checked['features'], 'feature')})."),
-    ]
-    header = ["if items differ by", "measurements", "80 % interval", "rounds", *(["cost"] if checked["costly"] else [])]
-    rows = [
-        (
-            f"{row['gap']:g}",
-            shown(row["measurements"]),
-            "–" if row["low"] is None else f"{shown(row['low'])} to {shown(row['high'])}",
-            "–" if row["rounds"] is None else row["rounds"],
-            *([shown(round(row["cost"]))] if checked["costly"] else []),
-        )
-        for row in checked["forecasts"]
-    ]
-    unit = "" if checked["known"] else " Gaps are in units of the noise."
-    note = f"If items differ by so much wherever it matters, and all comparisons are as hard as the hardest.{unit}"
-    return card(
-        "Checks",
-        tag("ul", *facts, class_="plain"),
-        *(alert(text, "warn") for text in checked["remarks"]),
-        tag("h3", "What it may take"),
-        table(header, rows, kinds="n" * len(header)) if rows else None,
-        paragraphs(note, class_="note"),
-        class_="checked",
-    )
 
 
 async def decide(call: Call) -> Response:
@@ -305,9 +317,17 @@ async def decide(call: Call) -> Response:
 
 
 def _number(values: dict[str, str], name: str, what: str, otherwise: float | None = None) -> float | None:
-    text = values[name]
-    if not text:
-        return otherwise
+    return _plain(values[name], what) if values[name] else otherwise
+
+
+def _count(values: dict[str, str], name: str, what: str) -> int | None:
+    found, least = _number(values, name, what), int(name != "seed")
+    if found is not None and (found % 1 or not least <= found <= 2**53):
+        raise InvalidProblem(f"{what} must be a whole number of at least {least}, got {found:g}.")
+    return None if found is None else int(found)
+
+
+def _plain(text: str, what: str) -> float:
     found = number(text)
     if found is None or found != found or abs(found) == float("inf"):
         raise InvalidProblem(f"{what}: {fault(text)}.")
@@ -319,9 +339,7 @@ def _chosen(draft: dict[str, Any], values: dict[str, str], roles: dict[str, str]
     goal = values["goal"] if values["goal"] in GOALS else "best"
     if goal != "best":
         goal = f"{goal}:{values['value']}"
-    batch = _number(values, "max_batch", "most measurements at once")
-    if batch is not None and (batch % 1 or not 1 <= batch <= 1e6):
-        raise InvalidProblem(f"most measurements at once must be a whole number of at least 1, got {batch:g}.")
+    counts = {name: _count(values, name, what) for name, what in COUNTS.items()}
     out: dict[str, Any] = {
         **draft["files"],
         "roles": roles,
@@ -330,7 +348,12 @@ def _chosen(draft: dict[str, Any], values: dict[str, str], roles: dict[str, str]
         "minimise": bool(values["minimise"]),
         "delta": _number(values, "delta", "the probability of a wrong answer", 0.05),
         "epsilon": _number(values, "epsilon", "differences that do not matter", 0.0),
-        "max_batch": None if batch is None else int(batch),
+        **counts,
+        "promise": values["promise"] if values["promise"] == "share" else None,
+        "misfit": _number(values, "misfit", "how far outcomes may be off the model", 0.0),
+        "normal": bool(values["normal"]),
+        "algorithm": values["algorithm"] or None,
+        "gaps": [_plain(text, "a difference to forecast") for text in values["gaps"].split()],
         "range": [_number(values, "least", "the least outcome"), _number(values, "most", "the largest outcome")],
         "outcome_name": values["outcome_name"],
         "unit": values["unit"],

@@ -5,17 +5,17 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
 import probewise as pw
-from probewise.algorithms import Algorithm, algorithm_named
+from probewise.algorithms import Algorithm, Forecast, algorithm_named
 from probewise.campaign import Campaign, Memory
-from probewise.campaign.findings.prospect import prospects, remarks
+from probewise.campaign.findings.prospect import by_rounds, prospects, remarks
 from probewise.campaign.findings.words import Words
 from probewise.design import remembering
-from probewise.errors import InvalidCampaign, InvalidProblem, ProbewiseError
+from probewise.errors import InvalidCampaign, InvalidGoal, InvalidProblem
 from probewise.goals import Goal, goal_from
 from probewise.model import remarks as table_remarks
 from probewise.problem import Problem
@@ -56,7 +56,8 @@ def examine(desk: Desk, settings: dict[str, Any], limits: dict[str, int]) -> dic
     limit = tuple(end if own is None else own for own, end in zip(span, (-math.inf, math.inf), strict=True))
     with remembering():
         first = goal.at((1.0 - more["amendments"]) * goal.delta)
-        expected = prospects(problem, first, algorithm)
+        expected = prospects(problem, first, algorithm, _gaps(settings, goal))
+        fewer = None if settings.get("rounds") is not None else by_rounds(problem, first, algorithm, expected)
         Campaign.create(Memory(), problem, goal, algorithm, 0, **more)
     return plain_object(
         {
@@ -67,13 +68,36 @@ def examine(desk: Desk, settings: dict[str, Any], limits: dict[str, int]) -> dic
             "roles": roles,
             "question": Words(goal, Quantity(more["outcome_name"], more["unit"])).question,
             "confidence": 1.0 - goal.delta,
+            "assurance": goal.assurance(goal.delta),
             "remarks": [*said, *odd, *remarks(problem, limit)],  # type: ignore[arg-type]
             "known": problem.outcome.known,
             "costly": bool((problem.cost != 1.0).any()),
             "forecasts": [{"gap": gap} | vars(row) for gap, row in expected.items()],
+            "fewer_rounds": [] if fewer is None else _fewer(fewer[0], fewer[1], expected),
             "proven": algorithm.proven,
         }
     )
+
+
+def _fewer(gap: float, few: Mapping[int, Forecast], expected: Mapping[float, Forecast]) -> list[dict[str, Any]]:
+    """What fewer rounds take at one of the gaps, and as many as it takes."""
+    most = expected[gap]
+    found = {rounds: row for rounds, row in few.items() if rounds < (most.rounds or 0)}
+    if not found:
+        return []
+    return [
+        {"gap": gap, "rounds": rounds, "measurements": row.measurements}
+        for rounds, row in (*found.items(), (most.rounds, most))
+    ]
+
+
+def _gaps(settings: Mapping[str, Any], goal: Goal) -> list[float]:
+    """The differences that a forecast was asked for."""
+    found = [float(gap) for gap in settings.get("gaps") or ()]
+    for gap in found:
+        if not (0 <= gap < math.inf and gap + goal.epsilon > 0):
+            raise InvalidGoal(f"a gap must be a positive number, got {gap:g}; how much better is worth finding?")
+    return found
 
 
 def create(desk: Desk, place: str, author: str, settings: dict[str, Any], limits: dict[str, int]) -> dict[str, Any]:
@@ -114,9 +138,15 @@ def _built(settings: Mapping[str, Any], limits: dict[str, int]) -> tuple[Problem
         model=settings.get("model") or "main",
         factors=[name for name, own in roles.items() if own == "factor"],
         shown=[name for name, own in roles.items() if own == "shown"],
+        misfit=settings.get("misfit") or 0.0,
         **_noise(settings, uses["sigma_column"]),
         **uses,  # type: ignore[arg-type]
     )
+    if settings.get("normal"):
+        if _unsaid(settings) or (settings.get("outcome") or "gaussian") != "gaussian":
+            raise InvalidProblem("that noise is normal says something of a stated scale only; give the noise too.")
+        if problem.outcome.known:  # of unknown scale it has to be normal anyway
+            problem = replace(problem, outcome=pw.Gaussian(problem.sigma, normal=True))
     if problem.n_probes + problem.n_items > limits.get("rows", 10**9):
         raise InvalidProblem("the tables have too many rows for this server; use the command line.")
     goal = goal_from(
@@ -124,6 +154,7 @@ def _built(settings: Mapping[str, Any], limits: dict[str, int]) -> tuple[Problem
         delta=settings.get("delta", 0.05),
         epsilon=settings.get("epsilon", 0.0),
         minimise=settings.get("minimise") or None,
+        promise=settings.get("promise"),
     )
     algorithm = _algorithm(settings)
     check(problem, goal, algorithm)
@@ -161,20 +192,23 @@ def _noise(settings: Mapping[str, Any], column: str | None) -> dict[str, Any]:
 
 def _algorithm(settings: Mapping[str, Any]) -> Algorithm[Any]:
     """The algorithm with the limits of a batch."""
-    name = settings.get("algorithm") or "sage"
+    name, own = settings.get("algorithm") or "sage", {}
+    if settings.get("budget") is not None:
+        for other, words in (("algorithm", "an algorithm"), ("rounds", "rounds"), ("min_batch", "a smallest batch")):
+            if settings.get(other) not in (None, "", "sage"):
+                raise pw.InvalidAlgorithm(
+                    f"a budget has a plan of its own, which {words} cannot change; leave one out."
+                )
+        name, own = "best-guess", {"budget": settings["budget"]}
+    elif settings.get("rounds") is not None:
+        own = {"rounds": settings["rounds"]}
     kind = algorithm_named(name)
     if kind is None or kind is pw.Batched or name == "xy-oracle":
         raise pw.InvalidAlgorithm(f"a campaign cannot be run by '{name:.40}'; probewise list names the algorithms.")
-    given = {
-        own: settings[own] for own in ("max_batch", "min_batch", "max_replicates") if settings.get(own) is not None
-    }
-    if settings.get("rounds") is not None:
-        given["rounds"] = settings["rounds"]
+    limits = {key: settings[key] for key in ("max_batch", "min_batch", "max_replicates") if settings.get(key)}
     try:
-        if {*given} <= {field.name for field in fields(kind)}:  # type: ignore[arg-type]
-            return kind(**given)
-        return pw.Batched(kind(), **given)
+        if {*limits} <= {field.name for field in fields(kind)}:  # type: ignore[arg-type]
+            return kind(**own, **limits)
+        return pw.Batched(kind(**own), **limits)
     except TypeError as error:
         raise pw.InvalidAlgorithm(f"{name} cannot be made with these settings: {error}.") from None
-    except ProbewiseError:
-        raise

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
+import subprocess
+import tarfile
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,12 +17,16 @@ import pytest
 from _serving import Serving
 
 import probewise as pw
-from probewise.data import copy_example
+from probewise.data import copy_example, fill_outcomes
 from probewise.data.example import true_yields
 
 pytest.importorskip("starlette", reason="starlette is not installed")
 if os.environ.get("PROBEWISE_BROWSER") != "1":
     pytest.skip("the browser is started by `make page` only", allow_module_level=True)
+from probewise.server.accounts import Accounts
+from probewise.server.app import WAYS
+from probewise.server.config import STATE
+
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 if CHROMIUM is None:
@@ -37,6 +44,22 @@ def browser() -> Iterator[Any]:
         own = running.chromium.launch(executable_path=CHROMIUM, args=ARGS)
         yield own
         own.close()
+
+
+@pytest.fixture(scope="module")
+def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The source of axe-core, from the registry of npm, which is not kept."""
+    npm, folder = shutil.which("npm"), tmp_path_factory.mktemp("axe")
+    if npm is None:
+        pytest.skip("there is no npm on this machine, which brings axe-core (Debian: apt install npm)")
+    done = subprocess.run([npm, "pack", "axe-core"], cwd=folder, capture_output=True, text=True, timeout=120)
+    found = [*folder.glob("axe-core-*.tgz")]
+    if done.returncode or not found:
+        pytest.skip(f"axe-core cannot be had here: {done.stderr.strip()[-200:]}")
+    with tarfile.open(found[0]) as archive:
+        source = archive.extractfile("package/axe.min.js")
+        assert source is not None
+        return source.read().decode()
 
 
 @pytest.fixture
@@ -274,8 +297,6 @@ def test_a_phone_beside_the_bench(browser: Any, serving: Serving, scheme: str) -
 
 def test_pictures(browser: Any, tmp_path: Path) -> None:
     """The pictures of README and docs; written if PROBEWISE_PICTURES says so."""
-    from probewise.data import fill_outcomes
-
     (tmp_path / "lab").mkdir()
     items, probes = copy_example(tmp_path)
     problem = pw.Problem.from_tables(probes, items, sigma=3.0)
@@ -309,6 +330,228 @@ def test_pictures(browser: Any, tmp_path: Path) -> None:
         server.stop()
 
 
+PASSWORD = "correct horse battery"
+AXE = """async () => {
+  const found = await axe.run(document, { resultTypes: ["violations"] });
+  const brief = (own) => own.nodes.slice(0, 4).map((node) => node.html.slice(0, 160));
+  return found.violations.map((own) => [own.impact, own.id, own.help, brief(own)]);
+}"""
+
+
+@pytest.fixture(scope="module")
+def laboratory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Campaigns in every state: decided, waiting, withdrawn, counted, and one that cannot be read."""
+    folder = tmp_path_factory.mktemp("places")
+    (folder / "lab").mkdir()
+    items, probes = copy_example(folder)
+    problem = pw.Problem.from_tables(probes, items, sigma=3.0)
+    about = {"seed": 2, "author": "anna", "outcome_name": "yield", "unit": "%"}
+    for name, rounds in (("coupling", 9), ("screening", 1), ("first light", 0)):
+        campaign = pw.Campaign.create(folder / "lab" / f"{name}.campaign", problem, **about)  # type: ignore[arg-type]
+        for _ in range(rounds):
+            if not (asked := campaign.ask()):
+                break
+            asked.to_csv(folder / "s.csv")
+            fill_outcomes(folder / "s.csv", folder / "s.csv")
+            campaign.tell(folder / "s.csv")
+        if name == "screening":
+            campaign.note("A new bottle of XPhos from here on.")
+            campaign.correct("r1-3", 41.0, reason="read off the wrong line")
+            campaign.void("r1-5", reason="spilled")
+            campaign.ask(due="2031-01-31")
+            campaign.tell({"r2-1": 55.5})
+    clicks = pw.Problem(
+        [[1, 0], [0, 1], [1, 1]], [[1, 0], [0, 1]], outcome=pw.Bounded(0, 1), probe_names=["a", "b", "c"]
+    )
+    pw.Campaign.create(folder / "lab" / "clicks.campaign", clicks, seed=0, aggregated=True).ask()
+    (folder / "lab" / "broken.campaign").write_text("nothing")
+    accounts = Accounts(folder / "lab" / STATE)
+    accounts.add("anna", PASSWORD, creates=True)
+    accounts.grant("anna", "*", "own")
+    accounts.add("ben", PASSWORD)
+    accounts.grant("ben", "coupling.campaign", "measure")
+    return folder
+
+
+def visited(own: Watched, folder: Path) -> Iterator[str]:
+    """Open every page, one after the other, and name it."""
+    page = own.page
+    for name, path in {
+        "campaigns": "/",
+        "overview-decided": "/c/coupling.campaign",
+        "overview-waiting": "/c/screening.campaign",
+        "overview-empty": "/c/first%20light.campaign",
+        "measure": "/c/screening.campaign/measure",
+        "measure-plan": "/c/first%20light.campaign/measure",
+        "measure-confirm": "/c/coupling.campaign/measure",
+        "measure-counts": "/c/clicks.campaign/measure",
+        "history": "/c/screening.campaign/history",
+        "row": "/c/coupling.campaign/row/r2-1",
+        "keep": "/c/coupling.campaign/keep",
+        "verified": "/c/coupling.campaign/keep?digest=",
+        "report": "/c/coupling.campaign/report",
+        "failure": "/c/nothing.campaign",
+        "new": "/new",
+    }.items():
+        own.go(path)
+        yield name
+    page.set_input_files("input[name=probes]", str(folder / "probes.csv"))
+    page.set_input_files("input[name=items]", str(folder / "items.csv"))
+    page.click("text=Go on")
+    page.wait_for_selector("text=Check it")
+    yield "new-settings"
+    page.fill("input[name=name]", "another")
+    page.fill("input[name=sigma]", "3")
+    page.click("summary:has-text('More settings')")
+    page.click("text=Check it")
+    page.wait_for_selector("text=Create the campaign")
+    yield "new-checks"
+    own.go("/c/coupling.campaign/row/r2-1")
+    page.fill("main input[name=outcome] >> nth=0", "-500")
+    page.fill("main input[name=reason] >> nth=0", "read off the wrong scale")
+    page.click("text=See what it would change >> nth=0")
+    page.wait_for_selector(".tried")
+    yield "row-preview"
+    own.go("/c/screening.campaign/measure")
+    for at, value in enumerate(("61.2", "48", "5o")):
+        page.fill(f"tr[data-row] >> nth={at} >> input", value)
+    page.wait_for_selector("text=expected a number")
+    yield "measure-typed"
+
+
+@pytest.mark.parametrize("login", [False, True], ids=["here", "login"])
+@pytest.mark.parametrize("width", [1280, NARROW["width"]])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_by_axe(browser: Any, laboratory: Path, axe: str, scheme: str, width: int, login: bool) -> None:
+    """No serious or critical fault; nothing is wider than the screen. Pictures go where PROBEWISE_SHOTS says."""
+    serving = Serving(laboratory / "lab", *["--login"] * login)
+    shots = os.environ.get("PROBEWISE_SHOTS")
+    own = Watched(browser, serving.url, viewport={"width": width, "height": 800}, color_scheme=scheme)
+    grave, seen = [], []
+
+    def look(name: str) -> None:
+        seen.append(name)
+        own.page.wait_for_load_state("load")
+        own.page.evaluate(axe)
+        for impact, rule, text, nodes in own.page.evaluate(AXE):
+            if impact in ("serious", "critical"):
+                grave.append((name, rule, text, nodes))
+        wide = own.page.evaluate("document.documentElement.scrollWidth")
+        if wide > width:
+            grave.append((name, f"{wide} wide"))
+        if shots:
+            place = Path(shots)
+            place.mkdir(exist_ok=True)
+            file = place / f"{name}-{scheme}-{width}{'-login' * login}.png"
+            own.page.screenshot(path=str(file), full_page=True)
+
+    try:
+        if login:
+            own.go("/c/coupling.campaign")
+            look("login")
+            own.page.fill("input[name=name]", "anna")
+            own.page.fill("input[name=password]", "not this one")
+            own.page.click("button:has-text('Log in')")
+            own.page.wait_for_selector(".said.bad")
+            look("login-wrong")
+            own.page.fill("input[name=name]", "anna")
+            own.page.fill("input[name=password]", PASSWORD)
+            own.page.click("button:has-text('Log in')")
+            own.page.wait_for_selector("h1:has-text('best item')")
+            own.go("/c/coupling.campaign/people")
+            look("people")
+        for name in visited(own, laboratory):
+            look(name)
+        assert grave == []
+        assert len(seen) >= 19
+        own.wrong = [text for text in own.wrong if not re.search("401|404", text)]
+        own.close()
+    finally:
+        serving.stop()
+
+
+def test_the_pages_that_are_looked_at_are_all_of_them() -> None:
+    """A new page must be added to those that axe-core sees."""
+    source = Path(__file__).read_text()
+    for way in WAYS:
+        if (
+            way.method == "GET"
+            and way.gives == "text/html"
+            and not way.api
+            and not re.search("static|sheet|copy|rows|now", way.path)
+        ):
+            last = re.sub(r"/{\w+}", "", way.path).rpartition("/")[2]
+            assert f"/{last}" in source, way.path
+
+
+def test_without_javascript(browser: Any, serving: Serving, tmp_path: Path) -> None:
+    """From two tables to a round on record, a correction that was looked at first, a remark, a check of the journal."""
+    items, probes = copy_example(tmp_path)
+    own = Watched(browser, serving.url, java_script_enabled=False)
+    page = own.page
+    own.go("/")
+    page.click("text=New campaign")
+    page.set_input_files("input[name=probes]", str(probes))
+    page.set_input_files("input[name=items]", str(items))
+    page.click("text=Go on")
+    page.fill("input[name=name]", "plain")
+    page.fill("input[name=sigma]", "3")
+    page.click("button:has-text('Check it')")
+    page.click("text=Create the campaign")
+    page.click("text=Plan it")
+    page.fill("input[name='outcome.r1-1']", "5o")
+    page.click("text=Record the outcomes")
+    assert "expected a number" in page.text_content("main")
+    page.fill("input[name='outcome.r1-1']", "50")
+    page.click("text=Record the outcomes")
+    assert "1 recorded" in page.text_content(".said.good")
+    page.fill("textarea[name=pasted] >> nth=0", "measurement\toutcome\nr1-2\t51\n")
+    page.click("#file button")
+    page.click("text=/Record 1 outcome/")
+    assert "1 recorded" in page.text_content(".said.good")
+    page.click("nav >> text=History")
+    page.click("a:has-text('r1-1') >> nth=0")
+    page.fill("main input[name=outcome] >> nth=0", "52")
+    page.fill("main input[name=reason] >> nth=0", "slip")
+    page.click("text=See what it would change >> nth=0")
+    assert "r1-1 is 52.0 now" in page.text_content(".tried")
+    page.click(".tried button")
+    page.click("nav >> text=Overview")
+    page.fill("input[name=text]", "a remark")
+    page.click("text=Note it")
+    page.click("nav >> text=Verify and back up")
+    page.click("button:has-text('Verify')")
+    assert "every digest fits" in page.text_content(".said.good")
+    page.click("nav >> text=Report")
+    assert page.query_selector("h1") is not None
+    campaign = pw.Campaign.open(Path(serving.place) / "plain.campaign")
+    kinds = [record.kind for record in campaign.records]
+    assert kinds == ["created", "asked", "recorded", "recorded", "corrected", "note"]
+    own.close()
+
+
+def test_on_paper(browser: Any, laboratory: Path) -> None:
+    """A sheet is printed with its rows and nothing else; the report has every record."""
+    serving = Serving(laboratory / "lab")
+    shots = os.environ.get("PROBEWISE_SHOTS")
+    own = Watched(browser, serving.url)
+    try:
+        for name in ("measure", "report", "history"):
+            own.go(f"/c/screening.campaign/{name}")
+            own.page.emulate_media(media="print")
+            for hidden in ("header.top", ".tabs", ".tools", ".send", "#file"):
+                found = own.page.query_selector(hidden)
+                assert found is None or not found.is_visible(), hidden
+            paper = own.page.pdf(format="A4")
+            assert paper.startswith(b"%PDF")
+            if shots:
+                (Path(shots) / f"{name}.pdf").write_bytes(paper)
+            own.page.emulate_media(media="screen")
+        own.close()
+    finally:
+        serving.stop()
+
+
 def test_the_page_of_a_decided_campaign_is_small_and_soon_there(browser: Any, serving: Serving) -> None:
     campaign = small(serving)
     while rows := campaign.ask():
@@ -321,4 +564,5 @@ def test_the_page_of_a_decided_campaign_is_small_and_soon_there(browser: Any, se
     assert sum(sizes) < 100_000
     times = json.loads(own.page.evaluate("JSON.stringify(performance.getEntriesByType('navigation')[0])"))
     print(f"loaded in {times['loadEventEnd']:.0f} ms, {sum(sizes):,} bytes")
+    assert times["loadEventEnd"] < 1000
     own.close()

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -258,6 +259,18 @@ def test_the_page_and_the_interface_offer_what_the_command_offers() -> None:
     assert wanted <= {*SETTINGS}
     fields = {"outcome": "noise", "range": "least", "bounds": "low", "probes": "name", "items": "name"}
     assert {fields.get(own, own) for own in wanted} <= {*FIELDS}
+
+
+def test_errors_do_not_say_where_the_server_keeps_its_files(visitor: Visitor, serving: Serving) -> None:
+    broken = Path(serving.place) / "broken.campaign"
+    broken.write_text("nothing")
+    try:
+        for path in ("/", "/c/broken.campaign", "/api/v1/campaigns/broken.campaign", "/c/broken.campaign/keep?digest="):
+            answer = visitor.get(path)
+            assert "'broken.campaign' is not a campaign" in unescape(answer.text)
+            assert serving.place not in answer.text
+    finally:
+        broken.unlink()
 
 
 NASTY = "<script>alert(1)</script>\"'=1+1&amp;"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator
@@ -90,7 +91,7 @@ class Live:
         self, key: tuple[Any, ...], sign: str, name: str, task: str, arguments: dict[str, Any]
     ) -> Known:
         try:
-            value = await self._workers.do("read", task, place=self.shelf.place(name), **arguments)
+            value = await self._do("read", name, task, **arguments)
             found = self._known[key] = Known(sign, value, time.monotonic())
             while len(self._known) > KEPT:
                 self._known.popitem(last=False)
@@ -100,10 +101,20 @@ class Live:
 
     async def work(self, lane: str, name: str, task: str, **arguments: Any) -> dict[str, Any]:
         """Do something with a campaign that is there, and tell those who watch if it was changed."""
-        found: dict[str, Any] = await self._workers.do(lane, task, place=await self.place(name), **arguments)
+        await self.place(name)
+        found: dict[str, Any] = await self._do(lane, name, task, **arguments)
         if lane == "write":
             await self.changed(name)
         return found
+
+    async def _do(self, lane: str, name: str, task: str, **arguments: Any) -> Any:
+        """A task on a campaign; its errors name the campaign, and not where the server keeps it."""
+        place = self.shelf.place(name)
+        try:
+            return await self._workers.do(lane, task, place=place, **arguments)
+        except ProbewiseError as error:
+            text = str(error).replace(place, f"'{name}'")
+            raise type(error)(re.sub(r"\w+://[^\s']*[^\s';:,.]", name, text)) from None
 
     async def changed(self, name: str) -> None:
         """Tell those who watch a campaign, if it is another one than they were told of."""

@@ -85,8 +85,7 @@ async def people(call: Call) -> Response:
     """Who may do what with a campaign."""
     own = call.site.accounts.people(call.name)
     rows = [(name, role, MEANING[role]) for name, role in sorted(own.items())]
-    others = [name for name, _ in call.site.accounts.users()]
-    options = {name: name for name in others}
+    options = {name: name for name, _ in call.site.accounts.users() if name != call.who.name}
     give = form(
         call,
         link(call.name, "/people"),
@@ -95,7 +94,8 @@ async def people(call: Call) -> Response:
         button("Change"),
     )
     shown: Html = table(("login", "role", "may"), rows, kinds="wtw") if rows else paragraphs("Nobody yet.")
-    body = joined([tag("h1", "People"), shown, card("Change a role", give)])
+    alone = paragraphs("There is no other login yet; whoever runs the server adds them (probewise user add).")
+    body = joined([tag("h1", "People"), shown, card("Change a role", give) if options else alone])
     return page(call, "People", body, tab="/people")
 
 

@@ -126,24 +126,23 @@ async def _row(call: Call, tried: Content = None, values: dict[str, str] | None 
     here, given = link(call.name, f"/row/{own}"), values or {}
     parts: list[Content] = [tag("h1", f"Row {own}"), facts, past, tried]
     if call.who.may("amend", call.name):
-        reason = text_field(
-            "Reason",
-            "reason",
-            given.get("reason", ""),
-            "It stays in the journal.",
-            required="required",
-            maxlength="2000",
-        )
+        why = {
+            own: text_field("Reason", "reason", given.get("reason", "") if given.get("change") == own else "",
+                            "It stays in the journal.", required="required", maxlength="2000")
+            for own in ("correct", "void")
+        }  # fmt: skip
         value = text_field("Outcome", "outcome", given.get("outcome", ""), inputmode="decimal", required="required",
                            autocomplete="off")  # fmt: skip
         kind = void("input", type="hidden", name="change", value="correct")
         ends = void("input", type="hidden", name="change", value="void")
         if found["state"] != "open" or found["outcome"] is not None:
-            parts.append(card("Correct it", form(call, here, kind, value, reason, button("See what it would change"))))
+            parts.append(
+                card("Correct it", form(call, here, kind, value, why["correct"], button("See what it would change")))
+            )
         if found["state"] != "voided":
             hint = paragraphs("The reason must not be the outcome: a spilled sample is one, an odd value is not.",
                               class_="soft")  # fmt: skip
-            parts.append(card("Void it", form(call, here, ends, hint, reason, button("See what it would change"))))
+            parts.append(card("Void it", form(call, here, ends, hint, why["void"], button("See what it would change"))))
     parts.append(
         tag("p", tag("a", "Back to the history", href=f"{link(call.name, '/history')}?round={found['round']}"))
     )
@@ -168,7 +167,7 @@ async def change(call: Call) -> Response:
     tried = await call.site.live.work(
         "slow", call.name, "preview", author=call.who.name, change=kind, arguments=arguments
     )
-    return await _row(call, _tried(call, own, kind, values, tried), values)
+    return await _row(call, _tried(call, own, kind, values, tried), values | {"change": kind})
 
 
 def _tried(call: Call, own: str, kind: str, values: dict[str, str], tried: dict[str, Any]) -> Html:

@@ -75,7 +75,10 @@ def _round(
         class_="tools",
     )
     due = f" Wanted by {found['due']}." if found["due"] else ""
-    left = f"{found['left']:,} of {plural(found['size'], 'row')} left.{due}"
+    counted = (
+        plural(found["left"], "row") if found["aggregated"] else f"{found['left']:,} of {plural(found['size'], 'row')}"
+    )
+    left = f"{counted} left.{due}"
     intro = [
         paragraphs(left, class_="lead"),
         paragraphs("Measure in this order, which is random on purpose.", class_="soft"),
@@ -108,7 +111,7 @@ def _round(
     rest = (
         paragraphs(f"The first {len(found['rows']):,} rows are shown; a file can have all of them.") if more else None
     )
-    return [*intro, tools, *others, tag("form", csrf, grid, rest, send, **own), _file(call)]
+    return [*intro, tools, *others, tag("form", csrf, grid, rest, send, **own), _file(call, found)]
 
 
 def _fill(found: dict[str, Any]) -> str:
@@ -146,9 +149,10 @@ def _row(
     return tag("tr", *cells, data_row=own)
 
 
-def _file(call: Call) -> Html:
+def _file(call: Call, found: dict[str, Any]) -> Html:
+    headings = "measurement\tn\tsuccesses" if found["aggregated"] else "measurement\toutcome"
     pick = void("input", type="file", name="table", accept=".csv,.tsv,.txt,.xlsx,.ods,.parquet,.pq")
-    text = tag("textarea", "", name="pasted", rows="5", spellcheck="false", placeholder="measurement\toutcome")
+    text = tag("textarea", "", name="pasted", rows="5", spellcheck="false", placeholder=headings)
     inner = form(
         call,
         link(call.name, "/upload"),

@@ -20,7 +20,7 @@ from probewise.server.pages.shell import alert, button, card, choice, field, for
 from probewise.server.site import Call, Refused
 
 ROLES = {
-    "auto": "found out",
+    "auto": "automatic",
     "factor": "factor: its values are levels",
     "shown": "only shown",
     "name": "names of the rows",
@@ -195,9 +195,9 @@ def _question(values: dict[str, str]) -> Html:
             text_field("Name of the campaign", "name", values.get("name", ""), required="required", maxlength="100"),
             choice("Find", "goal", GOALS, values.get("goal", "best")),
             text_field("How many, value or control", "value", values.get("value", ""), "Empty for the best item."),
-            choice("Bounded is the chance, or the size, of", "promise", PROMISES, values.get("promise", "all"),
-                   "For lists: above a value, or better than a control."),
             text_field("Chance of a wrong answer, at most", "delta", values.get("delta", ""), inputmode="decimal"),
+            choice("What that bounds", "promise", PROMISES, values.get("promise", "all"),
+                   "For lists: above a value, or better than a control."),
             text_field(
                 "Differences up to this do not matter", "epsilon", values.get("epsilon", ""), inputmode="decimal"
             ),

@@ -194,9 +194,8 @@ def report(own: argparse.Namespace, serving: Serving, accounts: Accounts, folder
     kinds: Counter[str] = sum((who.kinds for who in everybody), Counter())
     statuses: Counter[int] = sum((who.statuses for who in everybody), Counter())
     print(f"{time.monotonic() - began:.0f} s; {dict(kinds)}; answers {dict(statuses)}")
-    print(
-        f"records {len(pw.Campaign.open(Path(serving.place) / NAME).records)}; last over third {totals[10] / totals[3]:.3f}"
-    )
+    records = len(pw.Campaign.open(Path(serving.place) / NAME).records)
+    print(f"{records} records; memory at the end {totals[10] / totals[3]:.3f} times that after three tenths")
     return int(totals[10] > 1.05 * totals[3])
 
 

@@ -3,16 +3,18 @@ from __future__ import annotations
 import csv
 import http.client
 import json
+import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("starlette", reason="starlette is not installed")
-from _serving import Serving, Visitor
+from _serving import Serving, Visitor, free_port
 
 import probewise as pw
 from probewise.data.example import SIGMA
@@ -225,6 +227,26 @@ def test_campaigns_of_a_database(server: str, tmp_path: Path) -> None:
 def test_a_server_that_would_be_unsafe_is_refused(settings: dict[str, object], sentence: str) -> None:
     with pytest.raises(pw.InvalidServer, match=re.escape(sentence)):
         Config(**{"place": "lab", **settings})  # type: ignore[arg-type]
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_it_starts_soon(tmp_path: Path) -> None:
+    """Until it answers it takes less than 2 s of one processor, whoever else uses the computer."""
+    command = [sys.executable, "-m", "probewise", "serve", str(tmp_path), "--port", str(port := free_port())]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while True:
+            assert process.poll() is None
+            try:
+                assert Visitor(f"http://127.0.0.1:{port}").get("/healthz").text == "ok\n"
+                break
+            except OSError:
+                time.sleep(0.02)
+        used = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        assert sum(map(int, used)) / os.sysconf("SC_CLK_TCK") < 2.0
+    finally:
+        process.terminate()
+        process.wait(30)
 
 
 def test_the_server_itself_loads_no_numpy() -> None:

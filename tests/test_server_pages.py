@@ -55,7 +55,9 @@ def test_every_page_of_a_decided_campaign(visitor: Visitor, campaign: pw.Campaig
     text = seen(first)
     assert "XPhos, toluene, 100 is the best item in yield, with confidence 95 %." in text
     assert "Confirm it" in text
-    assert len(first.body) < 100_000
+    files = re.findall(r'(?:href|src)="(/static/[^"]+)"', first.text)
+    assert len(files) >= 4
+    assert len(first.body) + sum(len(visitor.get(file).body) for file in files) < 100_000
     for page, words in {
         "/": "Decided",
         f"{place}/measure": "Confirm the answer",

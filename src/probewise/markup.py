@@ -66,7 +66,13 @@ def table(header: Sequence[str], rows: Iterable[Sequence[Content]], *, kinds: st
         )
         for row in rows
     )
-    return tag("div", tag("table", tag("thead", head), tag("tbody", joined(body))), class_="wide")
+    return sideways(tag("table", tag("thead", head), tag("tbody", joined(body))), "wide")
+
+
+def sideways(content: Content, class_: str) -> Html:
+    """What may be wider than the screen, so that it scrolls, by the keys too."""
+    label = "Picture" if class_ == "pic" else "Table"
+    return tag("div", content, class_=class_, tabindex="0", role="group", aria_label=label)
 
 
 def folded(summary: str, *content: Content, opened: bool = False) -> Html:

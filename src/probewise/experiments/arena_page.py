@@ -13,7 +13,7 @@ from probewise.algorithms import algorithm_named
 from probewise.campaign.report.page import number, page
 from probewise.experiments.arena import MOST, Cell, geometric_mean
 from probewise.experiments.grounds import GROUNDS, Kind
-from probewise.markup import Content, Html, badge, facts, joined, paragraphs, section, table, tag, void
+from probewise.markup import Content, Html, badge, facts, joined, paragraphs, section, sideways, table, tag, void
 from probewise.simulation.engine import versions
 
 OURS: dict[Kind, str] = {"items": "sage", "sets": "sage-sets", "links": "sage-glm"}
@@ -260,7 +260,7 @@ def _every(cells: Sequence[Cell]) -> Html:
     head = tag("tr", *(tag("th", tag("button", name, type="button"), scope="col") for name in HEADER))
     rows = (_row(cell) for cell in cells if not cell.refused)
     find = tag("label", "Show rows with ", void("input", type="search", id="find", size="24"), class_="note")
-    body = tag("div", tag("table", tag("thead", head), tag("tbody", joined(rows)), id="cells"), class_="wide")
+    body = sideways(tag("table", tag("thead", head), tag("tbody", joined(rows)), id="cells"), "wide")
     return section("Every cell", paragraphs(_SORTS), find, body, id_="every")
 
 

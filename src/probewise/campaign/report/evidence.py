@@ -13,7 +13,7 @@ from probewise.campaign.report import pictures
 from probewise.campaign.report.page import number
 from probewise.campaign.report.view import View
 from probewise.estimate import least_squares
-from probewise.markup import Content, Html, badge, paragraphs, section, table, tag
+from probewise.markup import Content, Html, badge, paragraphs, section, sideways, table, tag
 from probewise.measurements import Measurements
 from probewise.numerals import percent, plural
 from probewise.pooling import spread
@@ -82,7 +82,7 @@ def _probes(view: View) -> list[Content]:
         f"measurements.{rest}"
     )
     picture = pictures.counts(rows, "Measurements by probe")
-    return [tag("h3", "What was measured"), paragraphs(text), tag("figure", picture, class_="pic")]
+    return [tag("h3", "What was measured"), paragraphs(text), tag("figure", sideways(picture, "pic"))]
 
 
 def adequacy(view: View) -> Html:

@@ -8,7 +8,7 @@ from probewise.campaign.findings.effects import Effect, grouped, reach
 from probewise.campaign.report import pictures
 from probewise.campaign.report.page import number, places_of, span
 from probewise.campaign.report.view import View
-from probewise.markup import Content, Html, paragraphs, section, table, tag
+from probewise.markup import Content, Html, paragraphs, section, sideways, table, tag
 from probewise.model.contrasts import LEVELS
 from probewise.model.model import Factor
 from probewise.numerals import listed, percent, three_digits, with_width
@@ -36,7 +36,7 @@ def matters(view: View) -> Html | None:
     return section(
         "What matters",
         paragraphs(_summary(view, groups)),
-        tag("figure", tag("div", picture, class_="pic"), tag("figcaption", caption)),
+        tag("figure", sideways(picture, "pic"), tag("figcaption", caption)),
         _table(view, flat),
         id_="matters",
     )

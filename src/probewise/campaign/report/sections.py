@@ -11,7 +11,7 @@ from probewise.campaign.findings.words import APART, ItemNumbers
 from probewise.campaign.report import pictures
 from probewise.campaign.report.page import number, places_of, span
 from probewise.campaign.report.view import View
-from probewise.markup import Content, Html, badge, folded, joined, paragraphs, section, table, tag
+from probewise.markup import Content, Html, badge, folded, joined, paragraphs, section, sideways, table, tag
 from probewise.numerals import attained, listed, percent, plural, three_digits, with_width
 from probewise.tables import as_text
 
@@ -212,7 +212,7 @@ def ranking(view: View) -> Html:
             f"No item is ranked by its luckiest outcome: every number pools all rounds. {few * bool(now.unseen.items)}"
             f"{why}{apart}"
         ),
-        tag("figure", tag("div", picture, class_="pic"), tag("figcaption", caption)) if picture is not None else None,
+        tag("figure", sideways(picture, "pic"), tag("figcaption", caption)) if picture is not None else None,
         _items(view, shown, levels),
         _rest(view, rest, levels),
         id_="ranking",

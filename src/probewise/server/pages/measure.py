@@ -10,7 +10,7 @@ from starlette.datastructures import UploadFile
 from starlette.responses import FileResponse, Response
 
 from probewise.errors import InvalidRows
-from probewise.markup import Content, Html, folded, paragraphs, tag, void
+from probewise.markup import Content, Html, folded, paragraphs, sideways, tag, void
 from probewise.numerals import plural
 from probewise.server.pages.keep import attached
 from probewise.server.pages.overview import events
@@ -89,7 +89,7 @@ def _round(
     names = [found["columns"][at] for at in _columns(found)]
     heads = [found["heading"] if own == _fill(found) else own for own in names]
     head = tag("tr", *(tag("th", own, scope="col") for own in heads))
-    grid = tag("div", tag("table", tag("thead", head), tag("tbody", *rows), class_="grid"), class_="wide")
+    grid = sideways(tag("table", tag("thead", head), tag("tbody", *rows), class_="grid"), "wide")
     if not may:
         return [*intro, tools, grid]
     own = {

@@ -178,13 +178,13 @@ def _tables(draft: dict[str, Any], roles: dict[str, str], kinds: dict[str, dict[
         said = (
             joined([badge(role["role"]), tag("span", f" {role['reason']}", class_="soft small")], "") if role else None
         )
-        rows.append((name, *(tag("span", text, class_="soft small") for text in cells), pick, said))
+        rows.append((name, pick, said, *(tag("span", text, class_="soft small") for text in cells)))
     sizes = f"{plural(found['probes']['rows'], 'probe')}"
     sizes += f" and {plural(found['items']['rows'], 'item')}" if found["items"] else ", which are the items too"
     remarks = [alert(text, "warn") for own in (found["probes"], found["items"]) if own for text in own["remarks"]]
     short = "t" if max(map(len, _columns(draft))) <= 30 else "w"
-    header = ("column", "in the probes", "in the items", "role", "")
-    return card("Columns", paragraphs(f"{sizes}.", class_="soft"), *remarks, table(header, rows, kinds=f"{short}ww--"))
+    header = ("column", "role", "", "in the probes", "in the items")
+    return card("Columns", paragraphs(f"{sizes}.", class_="soft"), *remarks, table(header, rows, kinds=f"{short}--ww"))
 
 
 def _question(values: dict[str, str]) -> Html:

@@ -31,6 +31,7 @@ function live() {
     if (!answer || !answer.ok) return;
     const folded = $$("details", now).map((own) => own.open);
     now.innerHTML = await answer.text();
+    sideways();
     $$("details", now).forEach((own, at) => { own.open = Boolean(folded[at]); });
     stale = false;
   }, 700);
@@ -173,6 +174,10 @@ function busy() {
   $$("[data-print]").forEach((own) => own.addEventListener("click", () => print()));
 }
 
+function sideways() {  // what does not scroll needs no stop for the keyboard
+  $$("[role=group][tabindex]").forEach((own) => { if (own.scrollWidth <= own.clientWidth) own.removeAttribute("tabindex"); });
+}
+
 function again() {
   const mark = $("[data-again]");
   if (!mark) return;
@@ -181,7 +186,9 @@ function again() {
   addEventListener("beforeunload", () => clearTimeout(timer)); // somebody goes on to another page
 }
 
+$(".tabs [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });  // tabs scroll on a phone
 live();
 grid();
 busy();
+sideways();
 again();

@@ -4,7 +4,8 @@ Each history is a random sequence of asks, outcomes, corrections, voids, closes,
 one of three actors: forms of the page, commands, or the Python client (which lives through the whole history); in some
 steps all three tell their part of a round at the same moment. A model of a few lines knows which outcome each row must
 have, and every remark. At the end the journal must say what the model says, and the three actors and a freshly opened
-campaign must give the same status to the last digit.
+campaign must give the same status to the last digit. The server runs inside this process; with --sockets, as it runs in
+a laboratory, which takes three times as long.
 
     python benchmarks/server_histories.py --histories 100 --first 400
 """
@@ -20,6 +21,7 @@ from threading import Thread
 from typing import Any
 from urllib.parse import quote
 
+from _inside import Inside
 from _serving import Answer, Serving, Visitor
 from click.testing import CliRunner
 
@@ -33,12 +35,13 @@ STEPS = 14
 class History:
     """One campaign, three actors and the model."""
 
-    def __init__(self, serving: Serving, seed: int) -> None:
+    def __init__(self, serving: Serving | Inside, seed: int) -> None:
         self.random = random.Random(seed)
         problem = pw.Problem([[1, 0], [0, 1], [1, 1]], [[1, 0], [0, 1], [0.5, 0.4]], sigma=0.6)
         self.path = Path(serving.place) / f"h{seed}.campaign"
         pw.Campaign.create(self.path, problem, pw.BestItem(delta=0.1), seed=seed)
-        self.page, self.address = Visitor(serving.url), f"/c/{self.path.name}"
+        self.page = serving.visitor() if isinstance(serving, Inside) else Visitor(serving.url)
+        self.address = f"/c/{self.path.name}"
         self.client = pw.Campaign.open(web(serving.url + self.address))
         self.token = self.page.csrf(f"{self.address}/measure")
         self.rows: dict[str, float | None] = {}
@@ -170,10 +173,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--histories", type=int, default=10)
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--sockets", action="store_true")
     own = parser.parse_args()
     done: dict[str, int] = {}
     with tempfile.TemporaryDirectory() as folder:
-        serving = Serving(folder)
+        serving = Serving(folder) if own.sockets else Inside(folder)
         try:
             for seed in range(own.first, own.first + own.histories):
                 history = History(serving, seed)

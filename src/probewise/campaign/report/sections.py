@@ -107,7 +107,7 @@ def missing(view: View) -> str:
     span = f"with probability 80 % between {number(left['low'], 0)} and {number(left['high'], 0)}"
     return (
         f"{waiting}Forecast: about {number(left['measurements'], 0)} more measurements ({span}) in "
-        f"{number(left['rounds'], 0)} rounds{price}."
+        f"{plural(round(left['rounds']), 'round')}{price}."
     )
 
 

@@ -1,26 +1,28 @@
 """Items past memory: time, memory and passes on a local Dask cluster of two processes, and equal results everywhere.
 
 python benchmarks/shards_scale.py [--items 10000000] [--features 10] [--workers 2] [--same] [--passes]; data go to a
-folder that is deleted afterwards. --passes measures one look at a million items by each function. --same compares an
-array in one piece and in several, a Dask array and frame with 1 and 4 workers, and Parquet, a worker killed in each
-phase. Exits with 1 if a goal is missed.
+folder that is deleted afterwards, unless it is named. --passes measures one look at a million items by each function.
+--same prints one table: searches and designs on an array in one piece and in several, a Dask array and frame with 1 and
+4 workers, and Parquet, a worker killed in each phase. Exits with 1 if a goal is missed.
 """
 
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import resource
 import shutil
 import signal
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -118,85 +120,127 @@ def scale(items: int, features: int, workers: int, kept: Path | None) -> bool:
             shutil.rmtree(folder)
 
 
-def asked(result: pw.Result) -> tuple[Any, ...]:
-    return result.items, result.estimate.tolist(), [own.counts.tolist() for own in result.history]
+def asked(result: pw.Result) -> str:
+    """A digest of all counts asked for, the estimate and the answer."""
+    parts = [repr(result.items), result.estimate.tobytes(), *(own.counts.tobytes() for own in result.history)]
+    return sha256(b"".join(part.encode() if isinstance(part, str) else part for part in parts)).hexdigest()[:12]
+
+
+def solved(items: Any, features: int, seed: int = 0) -> str:
+    """A digest of the hardness of the same problem, and of the design for all pairs."""
+    rng = np.random.default_rng([seed, 7])
+    probes, theta = rng.standard_normal((PROBES, features)), SCALE * rng.standard_normal(features)
+    problem = pw.Problem(probes, items, sigma=SIGMA)
+    found, design = pw.hardness(problem, theta), pw.optimal_design(probes, pw.pairs(problem.items))
+    parts = found.answer, found.psi, found.psi_lower, design.value, design.weights.tolist()
+    return sha256(repr(parts).encode()).hexdigest()[:12]
+
+
+ONE_THREAD = {"threads_per_worker": 1, "dashboard_address": ":0", "silence_logs": logging.CRITICAL}
+SEARCHING = ("summary", "some_rows", "longest", "begun", "settled", "compared", "divided", "itself")
+SOLVING = ("highest", "behind", "longest", "partners")
 
 
 def same(items: int = 100_000, features: int = 6) -> bool:
+    """One table: the same search and the same designs wherever items are, with a worker killed in each phase."""
     import dask
     import dask.array as da
     import dask.dataframe as dd
     import distributed
 
-    dask.config.set({"distributed.scheduler.allowed-failures": 10, "dataframe.convert-string": False})
+    dask.config.set({"dataframe.convert-string": False})
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what is killed here is killed on purpose
     folder = Path(tempfile.mkdtemp(prefix="probewise-shards-"))
+    written(folder, items, features, chunk=30_000)
+    parts = [(at, min(30_000, items - low)) for at, low in enumerate(range(0, items, 30_000))]
+    rows = np.vstack(
+        [np.random.default_rng([0, at]).standard_normal((k, features), dtype=np.float32) for at, k in parts]
+    )
+    first: list[tuple[str, str]] = []
     good = True
+    print(f"{items:,} items × {features} features, {PROBES} probes")
+    print(f"{'items are':24} {'workers':>7}  {'killed in':12} {'found':>7} {'rounds':>6} {'asked':>8}  search, designs")
+
+    def row(
+        where: str, workers: int, source: Any, *, killed: str = "", search: bool = True, solve: bool = True
+    ) -> None:
+        nonlocal good
+        found = searched(source(), features) if search else None
+        digests = ("" if found is None else asked(found), solved(source(), features) if solve else "")
+        first.append(digests)
+        equal = all(own in ("", known) for own, known in zip(digests, first[0], strict=True))
+        good &= equal
+        shown = ("", "", "") if found is None else (found.item_names[0], found.rounds, f"{found.measurements:,}")
+        text = f"{where:24} {workers:>7}  {killed:12} {shown[0]:>7} {shown[1]:>6} {shown[2]:>8}  "
+        print(f"{text}{', '.join(filter(None, digests))} {'the same' if equal else 'ANOTHER RESULT'}", flush=True)
+
     try:
-        written(folder, items, features, chunk=30_000)
-        rows = np.vstack(
-            [
-                np.random.default_rng([0, at]).standard_normal((min(30_000, items - low), features), dtype=np.float32)
-                for at, low in enumerate(range(0, items, 30_000))
-            ]
-        )
-        first = searched(pw.items_in_shards(rows), features)
-        print(f"NumPy, one piece: {first}", flush=True)
-
-        def compare(name: str, result: pw.Result) -> bool:
-            equal = asked(result) == asked(first)
-            print(f"{name}: {'the same' if equal else f'ANOTHER RESULT, {result}'}", flush=True)
-            return equal
-
-        good &= compare("NumPy, pieces of 7,001", searched(pw.items_in_shards(rows, size=7_001), features))
-        good &= compare("Parquet, this process", searched(pw.items_from_parquet(folder, scheduler="here"), features))
+        row("NumPy, one piece", 0, lambda: pw.items_in_shards(rows))
+        row("NumPy, pieces of 7,001", 0, lambda: pw.items_in_shards(rows, size=7_001))
+        row("Parquet, this process", 0, lambda: pw.items_from_parquet(folder, scheduler="here"))
         for workers in (1, 4):
             with (
-                distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster,
+                distributed.LocalCluster(n_workers=workers, **ONE_THREAD) as cluster,
                 distributed.Client(cluster),
             ):
-                array = da.from_array(rows, chunks=(17_003, features))
-                good &= compare(f"Dask array, {workers} workers", searched(array, features))
-                good &= compare(f"Parquet, {workers} workers", searched(pw.items_from_parquet(folder), features))
-                frame = dd.read_parquet(str(folder / "*.parquet"))
-                good &= compare(f"Dask frame, {workers} workers", searched(frame, features))
-        for phase in ("summary", "begun", "settled", "compared", "divided", "longest", "some_rows"):
+                row("Dask array", workers, lambda: da.from_array(rows, chunks=(17_003, features)))
+                row("Dask data frame", workers, lambda: dd.read_parquet(str(folder / "*.parquet")))
+                row("Parquet", workers, lambda: pw.items_from_parquet(folder))
+        for phase in (*SEARCHING, *SOLVING):
             with (
-                distributed.LocalCluster(n_workers=4, threads_per_worker=1, dashboard_address=":0") as cluster,
+                distributed.LocalCluster(n_workers=4, **ONE_THREAD) as cluster,
                 distributed.Client(cluster),
-                deadly(phase, cluster) as killed,
+                deadly(phase) as killed,
             ):
-                found = searched(pw.items_from_parquet(folder), features)
-                good &= bool(killed) and compare(f"a worker of 4 killed in {phase}", found)
+                search = phase in SEARCHING and not (phase == "longest" and first[-1][0] == "")
+                row("Parquet", 4, lambda: pw.items_from_parquet(folder), killed=phase, search=search, solve=not search)
+                good &= killed.exists()
+        alone = searched(rows, features)
+        print(f"beside: the same array in memory, whose first design and bets are others: {alone}")
+        return good and alone.items == searched(pw.items_in_shards(rows), features).items
     finally:
         shutil.rmtree(folder)
-    return good
+
+
+@dataclass(frozen=True)
+class Deadly:
+    """A function of a piece that kills the process in which it is called first."""
+
+    function: Any
+    flag: str
+
+    def __call__(self, *given: Any) -> Any:
+        try:
+            os.close(os.open(self.flag, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            return self.function(*given)
+        os.kill(os.getpid(), signal.SIGKILL)
+        return None
 
 
 @contextmanager
-def deadly(phase: str, cluster: Any) -> Iterator[list[int]]:
-    """Kills a worker a moment after pieces are first looked at by one kind of function; gives the processes killed."""
+def deadly(phase: str) -> Iterator[Path]:
+    """Kills the worker that first looks at a piece by one kind of function, in the middle of it; a file says so."""
     from probewise.shards.engine import Cluster
 
-    plain, killed = (Cluster.each, Cluster.kept), []  # type: tuple[Any, Any], list[int]
+    flag = Path(tempfile.mkdtemp(prefix="probewise-killed-")) / "killed"
+    plain = Cluster.each, Cluster.kept
 
-    def strike(function: Any) -> None:
-        if function.__name__ == phase and not killed:
-            killed.append(next(iter(cluster.workers.values())).pid)
-            threading.Timer(0.05, os.kill, (killed[0], signal.SIGKILL)).start()
+    def aimed(function: Any) -> Any:
+        return Deadly(function, str(flag)) if function.__name__ == phase else function
 
     def each(own: Any, function: Any, *given: Any) -> Any:
-        strike(function)
-        return plain[0](own, function, *given)
+        return plain[0](own, aimed(function), *given)
 
     def kept(own: Any, function: Any, *given: Any) -> Any:
-        strike(function)
-        return plain[1](own, function, *given)
+        return plain[1](own, aimed(function), *given)
 
     Cluster.each, Cluster.kept = each, kept  # type: ignore[method-assign]
     try:
-        yield killed
+        yield flag
     finally:
         Cluster.each, Cluster.kept = plain  # type: ignore[method-assign]
+        shutil.rmtree(flag.parent)
 
 
 def passes(items: int = 1_000_000) -> None:

@@ -90,6 +90,19 @@ def test_a_killed_worker_is_told_and_the_journal_goes_on(tmp_path: Path) -> None
     assert again.digest == pw.simulate(problem, theta, **about | {"workers": 1, "journal": None}).digest
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="processes end in other ways")
+def test_a_killed_worker_of_dask_loses_nothing(tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    mortal = Mortal(mark=str(tmp_path / "mark"))
+    about: dict[str, Any] = {"algorithm": mortal, "runs": 6, "journal": tmp_path / "runs.jsonl"}
+    problem, theta = pw.Problem(np.eye(2)), np.array([1.0, 0.0])
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "silence_logs": 50}
+    with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster):
+        found = pw.simulate(problem, theta, **about, workers=2, backend="dask")
+    assert Path(mortal.mark).exists()  # it was
+    assert found.digest == pw.simulate(problem, theta, **about | {"journal": None}).digest
+
+
 def test_back_ends_that_are_missing_or_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("threads", "ray"):
         with pytest.raises(pw.InvalidProblem, match=f"backend must be one of loky, dask, got '{name}'"):

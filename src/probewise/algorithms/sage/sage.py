@@ -300,7 +300,7 @@ class Sage(Algorithm[State]):
 
     def _progress(self, problem: Problem, goal: Goal, state: State) -> float:
         """How far the weakest account has come, as far as that is looked at."""
-        return 0.0 if not self._lean or isinstance(state, Combined | Scattered) else state.progress(problem, goal)
+        return 0.0 if not self._lean or isinstance(state, Combined) else state.progress(problem, goal)
 
     def _size(self, measured: int, prior: Prior, progress: float = 0.7) -> int:
         """Measurements of a round that begins after ``measured`` of them."""

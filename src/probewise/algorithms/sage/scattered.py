@@ -165,6 +165,10 @@ class Scattered:
         first, second = self.front.rows[:2]
         return Claims(first[None], second[None], np.zeros(1), self.front.numbers[1:2])
 
+    def progress(self, problem: Problem, goal: Goal) -> float:
+        """How far the weakest bets are from ruling out, 0 to 1."""
+        return float(np.clip(self.least / enough(problem, goal), 0.0, 1.0))
+
     def confidence(self, problem: Problem, goal: Goal) -> float:
         """1 - α for an α at which the item in front would be declared; 0 before the first round."""
         if self.front is None:
@@ -186,7 +190,7 @@ class Scattered:
             found = self.answer or ()
             listed = np.array(found, dtype=np.int64)
             return Standing(listed, found, float(bool(found)), unlisted=self.count - listed.size)
-        progress = float(np.clip(self.least / enough(problem, goal), 0.0, 0.999))
+        progress = min(self.progress(problem, goal), 0.999)
         listed, unlisted = np.sort(self.front.numbers), self.count - self.front.numbers.size
         if self.answer is not None:
             return Standing(listed, self.answer, 1.0, exact=self.count == 1, unlisted=unlisted)

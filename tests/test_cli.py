@@ -257,20 +257,21 @@ def test_the_largest_need_is_psi_where_probes_differ_in_noise_and_cost() -> None
     rng = np.random.default_rng(0)
     noise, price = rng.uniform(0.5, 2.0, size=12), rng.uniform(1.0, 5.0, size=12)
     instance = pw.Problem(rng.normal(size=(12, 3)), rng.normal(size=(6, 3)), sigma=noise, cost=price)
-    found = pw.hardness(instance, rng.normal(size=3))
-    assert needs(instance, found, found.design.weights).max() == pytest.approx(found.psi, rel=1e-9)
+    theta = rng.normal(size=3)
+    found, claims = pw.hardness(instance, theta), pw.BestItem().directions_at(instance, theta)
+    assert needs(instance, found.design.weights, claims).max() == pytest.approx(found.psi, rel=1e-9)
 
 
 def test_needs_are_exact_and_infinite_where_nothing_is_measured() -> None:
     instance, theta = pw.instances.transductive(6)
-    found = pw.hardness(instance, theta)
+    found, claims = pw.hardness(instance, theta), pw.BestItem().directions_at(instance, theta)
     w = np.array([0.1, 0.2, 0.3, 0.1, 0.3, 0.0])
     with np.errstate(divide="ignore", invalid="ignore"):
         differences = instance.items[0] - instance.items
         direct = np.nansum(np.where(differences == 0, 0.0, differences**2 / w), axis=1) / found.gaps**2
-    np.testing.assert_allclose(needs(instance, found, w)[1:], direct[1:])
-    assert needs(instance, found, w)[0] == 0.0
-    assert np.isinf(needs(instance, found, w)).sum() == 1
+    np.testing.assert_allclose(needs(instance, w, claims)[1:], direct[1:])
+    assert needs(instance, w, claims)[0] == 0.0
+    assert np.isinf(needs(instance, w, claims)).sum() == 1
 
 
 def test_unconverged_hardness_exits_1(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,7 +112,10 @@ def judged(name: str, where: str, expected: float | None, found: float, error: f
 
 
 def speed(measurements: int) -> bool:
-    """Processor time per measurement, plain and compiled, on benchmark(6, .01), which nothing ends in time."""
+    """Processor time per measurement, plain and compiled, on benchmark(6, .01), which nothing ends in time.
+
+    Of whole runs, with their designs and checks: 3,000 measurements plain, 60,000 and 3,000 compiled.
+    """
     good = True
     problem, theta = pw.instances.benchmark(6, 0.01)
     environment, goal = pw.LinearEnvironment(problem, theta), pw.BestItem(0.05)
@@ -135,11 +138,11 @@ def speed(measurements: int) -> bool:
 
         with one:
             fast(200)
-            plain, quick = timed(slow, measurements), timed(fast, 20 * measurements)
+            plain, quick, long = timed(slow, measurements), timed(fast, measurements), timed(fast, 20 * measurements)
         close = np.allclose(slow(measurements).estimate, fast(measurements).estimate, rtol=1e-9, atol=1e-9)
-        ratio = plain / quick
-        good &= bool(close) and ratio >= 50
-        said = f"plain {1e6 * plain:7.1f} µs, compiled {1e6 * quick:6.2f} µs: {ratio:.0f} times; same: {bool(close)}"
+        good &= bool(close) and plain / long >= 50
+        said = f"plain {1e6 * plain:7.1f} µs, compiled {1e6 * long:6.2f} µs: {plain / long:.0f} times"
+        said += f"; a run of {measurements:,}: {plain / quick:.0f} times; same: {bool(close)}"
         print(f"{rule.name:20} {said}", flush=True)
     return good
 

@@ -34,9 +34,9 @@ from probewise.simulation.table import exact_rate
 HAIR = 1e-9
 PIECE = 500
 ONE_BY_ONE, PLAIN, ROUNDS = 300, 60, 5_000
-"""Measurements at which a run ends: of methods that measure one by one, of those that are not compiled, of rounds."""
-HEURISTIC_RUNS = 1000
-"""Runs of methods that promise nothing."""
+"""Measurements at which a run ends: of compiled methods, of others that measure one by one, of those with rounds."""
+FEWER = 1000
+"""Runs of methods that promise nothing, and of cells in which little is declared."""
 Make = Callable[[pw.Problem, Any], Algorithm[Any]]
 
 
@@ -64,9 +64,9 @@ class Entry(NamedTuple):
         ground = GROUNDS[self.ground]
         return self.make(ground.problem, np.array(ground.theta)).proven
 
-    def deltas(self, wanted: tuple[float, ...]) -> tuple[float, ...]:
-        """The first instance of a kind at every δ, others at the largest one, where most is declared."""
-        return wanted if self.ground in FIRST else wanted[:1]
+    def runs(self, most: int, delta: float) -> int:
+        """All of them for proven methods on the first instance of a kind, at large δ, where most is declared."""
+        return most if self.proven and self.ground in FIRST and delta >= 0.3 else min(most, FEWER)
 
 
 PLANE = np.array([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6]])
@@ -105,8 +105,8 @@ ELIMINATING: dict[str, Algorithm[Any]] = {
     "lazy-elimination": pw.LazyTrackAndStop(elimination="both"),
 }
 OF_SETS: dict[str, tuple[Algorithm[Any], int]] = {
-    "sage-sets": (pw.SageSets(), 500),
-    "sage-sets, uniform": (pw.SageSets("uniform"), 500),
+    "sage-sets": (pw.SageSets(growth=2.0), 500),
+    "sage-sets, uniform": (pw.SageSets("uniform", growth=2.0), 500),
     "clucb": (pw.CLUCB(), PLAIN),
     "clucb, lazy": (pw.CLUCB(lazy=0.1), 1_000),
     "disagreement": (pw.Disagreement(), ROUNDS),
@@ -114,7 +114,7 @@ OF_SETS: dict[str, tuple[Algorithm[Any], int]] = {
     "comb-game": (pw.CombGame(), 500),
 }
 OF_LINKS: dict[str, tuple[Algorithm[Any], int]] = {
-    "sage-glm": (pw.SageGLM(), 400),
+    "sage-glm": (pw.SageGLM(growth=2.0), 400),
     "glgape": (pw.GLGapE(), PLAIN),
     "rage-glm": (pw.RageGLM(norm_bound=2.0), 10**7),
 }
@@ -147,7 +147,7 @@ def _budget(make: Make) -> int:
     if isinstance(made, pw.LinGapE):
         return ONE_BY_ONE
     if isinstance(made, Sequential):
-        return PLAIN if made.drawn else ONE_BY_ONE
+        return PLAIN if made.drawn or isinstance(made, pw.LazyTrackAndStop) else ONE_BY_ONE
     return ROUNDS
 
 
@@ -224,8 +224,8 @@ def main() -> None:
     kept: dict[tuple[str, str, float], list[Found]] = {}
     for number in range(-(-given.runs // PIECE)):  # a piece of every cell, then the next one of each
         for entry in wanted:
-            for delta in entry.deltas(deltas):
-                if number * PIECE >= HEURISTIC_RUNS and not entry.proven:
+            for delta in deltas:
+                if number * PIECE >= entry.runs(given.runs, delta):
                     continue
                 known = done(given.pieces).get((entry.method, entry.ground, delta, number))
                 if known is None and not given.show and time.monotonic() - began < given.seconds:

@@ -9,6 +9,7 @@ from scipy.integrate import quad
 import probewise as pw
 from probewise import confidence, pooling
 from probewise.algorithms.sage import knowledge, prior
+from probewise.algorithms.sage.opening import differences
 from probewise.algorithms.sage.sage import coarse
 from probewise.confidence import log_evidence, log_wealth
 from probewise.design import largest_variance, remembering, working_set
@@ -268,8 +269,9 @@ def test_bad_settings(settings, message):
 def test_each_round_is_asked_once_about_all_leaders(monkeypatch: pytest.MonkeyPatch) -> None:
     problem, theta = pw.instances.sphere(8, 3, seed=1)
     goal, algorithm, rng = pw.BestItem(), pw.Sage(opening=0.0), np.random.default_rng(0)
-    environment, asked, plain = pw.LinearEnvironment(problem, theta), [], pooling._each
-    monkeypatch.setattr(pooling, "_each", lambda fits, *rows: (asked.extend(fits), plain(fits, *rows))[1])
+    environment, asked, each, one = pw.LinearEnvironment(problem, theta), [], pooling._each, pooling._one
+    monkeypatch.setattr(pooling, "_each", lambda fits, *rows: (asked.extend(fits), each(fits, *rows))[1])
+    monkeypatch.setattr(pooling, "_one", lambda fit, *rows: (asked.append(fit), one(fit, *rows))[1])
     state = algorithm.init(problem, goal)
     for _ in range(6):
         leaders, asked[:] = {int(z) for z in state.collected}, []
@@ -277,7 +279,7 @@ def test_each_round_is_asked_once_about_all_leaders(monkeypatch: pytest.MonkeyPa
         new = {int(z) for z in state.collected} - leaders
         assert len(asked) == bool(leaders) + len(new) * len(state.pool.fits)
         for z, sums in state.collected.items():
-            again = state.pool.sums(*state._against(problem, z))
+            again = state.pool.sums(*differences(problem, z, state.alive))
             np.testing.assert_allclose(sums.precision, again.precision, rtol=1e-12)
             np.testing.assert_allclose(sums.total, again.total, rtol=1e-12, atol=1e-9)
 
@@ -314,7 +316,7 @@ def test_other_questions_take_rounds_as_they_come_where_nothing_is_forecast():
 
 def test_what_is_forgiven_as_rounding_is_measured_by_both_items_whatever_their_signs():
     problem, goal, sage = pw.Problem(np.eye(2), [[1.0, -2.0], [-3.0, 4.0]]), pw.BestItem(), pw.Sage()
-    rows, sizes = sage.init(problem, goal)._against(problem, 0)
+    rows, sizes = differences(problem, 0, sage.init(problem, goal).alive)
     np.testing.assert_array_equal(rows, [[0.0, 0.0], [4.0, -6.0]])
     np.testing.assert_array_equal(sizes, [[2.0, 4.0], [4.0, 6.0]])
 

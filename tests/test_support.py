@@ -72,12 +72,12 @@ def test_designs_keep_their_values():
         assert value(few, c) == pytest.approx(value(w, c), rel=1e-9)
 
 
-def test_pivots_that_fail_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_factors_that_are_wrong_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     X, w = rng.standard_normal((160, 3)), rng.dirichlet(np.ones(160))
     quick = reduce_support(X, w)
     for wrong in (np.zeros, lambda n: -np.ones(n)):  # neither keeps the information without negative weights
-        monkeypatch.setattr(support, "_pivoted", lambda parts, wrong=wrong: wrong(parts.shape[1]))
+        monkeypatch.setattr(support, "_basic", lambda parts, wrong=wrong: wrong(parts.shape[1]))
         slow = reduce_support(X, w)
         for reduced in (quick, slow):
             assert np.count_nonzero(reduced) <= 7

@@ -17,6 +17,8 @@ FORGIVEN = 2.0**-36
 """Part of a difference, relative to its size, that may be put down to rounding; a larger one never is."""
 CLEARLY = 1e-12
 """Square of a part, far above what is forgiven, that lies outside for sure."""
+SURE = 1e6
+"""Condition of probes up to which a basis of their span is exact to far less than what lies clearly outside."""
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -61,12 +63,10 @@ class Coordinates:
         Orthonormal up to rounding, and refined until X @ complement is as small as its own rounding: the singular
         vectors alone are off by the condition of the probes times that.
         """
-        n, seen = self.probes.shape[0], np.flatnonzero(self.seen)
-        out = np.zeros((self.scale.size, seen.size - self.rank))
+        n, seen, out = self.probes.shape[0], np.flatnonzero(self.seen), self._rough
         if out.shape[1] == 0 or self.rank == 0:
             return out
-        null = np.linalg.qr(self.basis[seen], mode="complete")[0][:, self.rank :] / self.scale[seen, None]
-        last = np.inf
+        null, last = out[seen] / self.scale[seen, None], np.inf
         for _ in range(_REFINEMENTS):
             left = image(self.rows[:, seen], null, precise=True).rows
             step = self.transform[seen] @ (self.probes.T @ left) / n
@@ -78,10 +78,22 @@ class Coordinates:
         out[seen] = null * self.scale[seen, None]
         return out
 
+    @property
+    def _rough(self) -> Array:
+        """(d, k): the complement as the singular vectors have it."""
+        seen = np.flatnonzero(self.seen)
+        out = np.zeros((self.scale.size, seen.size - self.rank))
+        if out.shape[1] and self.rank:
+            out[seen] = np.linalg.qr(self.basis[seen], mode="complete")[0][:, self.rank :]
+        return out
+
     @cached_property
     def outsiders(self) -> Array:
-        """(d, k): the complement in the features as given: rows of which the products are large lie outside."""
-        return self.complement / self.scale[:, None]
+        """(d, k): the complement in the features as given: rows of which the products are clearly not 0 lie outside.
+
+        It is refined only where the singular vectors alone could show a row as clearly outside that is not.
+        """
+        return (self._rough if self.condition <= SURE else self.complement) / self.scale[:, None]
 
     def __call__(self, vectors: Array) -> Array:
         """Coordinates (k, r) of rows (k, d) that lie in span(X)."""
@@ -107,7 +119,7 @@ class Coordinates:
         slack, outside = compared.slack, compared.outside
         inside = _norms(outside) <= slack
         outside = np.where(inside[:, None] | (np.abs(outside) <= slack[:, None] / d), 0.0, outside)
-        if self._sees_all:
+        if self.sees_all:
             return outside
         return np.where(self.seen, outside, np.where(self._alone(compared, most), compared.scaled, 0.0))
 
@@ -125,7 +137,7 @@ class Coordinates:
         unit = 4 * max(n, self.scale.size) * _EPS
         scaled = vectors / self.scale
         sizes = np.abs(scaled) if magnitudes is None else np.maximum(magnitudes / self.scale, np.abs(scaled))
-        some, their = (scaled, sizes) if self._sees_all else (scaled[:, self.seen], sizes[:, self.seen])
+        some, their = (scaled, sizes) if self.sees_all else (scaled[:, self.seen], sizes[:, self.seen])
         own = _norms(some)
         combination = _norms(self(vectors)) / np.sqrt(n)
         slack = unit * self.size * combination + unit * _norms(their)
@@ -134,8 +146,17 @@ class Coordinates:
         return _Compared(scaled, sizes, own, limit, slack, (scaled @ self.complement) @ self.complement.T)
 
     @cached_property
-    def _sees_all(self) -> bool:
+    def sees_all(self) -> bool:
+        """Whether every feature differs from 0 in some probe."""
         return bool(self.seen.all())
+
+    def _surely_inside(self, vectors: Array) -> bool:
+        """Whether the part of every row outside is at most half of what is always forgiven: the rest is rounding."""
+        scaled = vectors / self.scale
+        if not self.sees_all and scaled[:, ~self.seen].any():
+            return False
+        most = 2 * max(self.probes.shape[0], self.scale.size) * _EPS * _norms(scaled)
+        return bool((_norms(scaled @ self.complement) <= most).all())
 
     def is_inside(
         self, vectors: Array, magnitudes: Array | None = None, *, apart: Array | None = None
@@ -143,10 +164,12 @@ class Coordinates:
         """(k,): whether each row lies in span(X) up to rounding; ``magnitudes`` and ``apart`` as in ``lost``."""
         if self.rank == self.scale.size:
             return np.ones(vectors.shape[0], dtype=np.bool_)
+        if apart is None and self._surely_inside(vectors):
+            return np.ones(vectors.shape[0], dtype=np.bool_)
         compared = self._compared(vectors, magnitudes, FORGIVEN, apart)
         # a row longer than its slack outside has an entry longer than slack/d there
         inside: NDArray[np.bool_] = _norms(compared.outside) <= compared.slack
-        if not self._sees_all:
+        if not self.sees_all:
             inside &= ~(self._alone(compared, FORGIVEN) & ~self.seen).any(axis=1)
         return inside
 

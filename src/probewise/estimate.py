@@ -117,7 +117,7 @@ def least_squares(
         whitener=made.whitener,
         measured=span,
         lack_of_fit=SumOfSquares(float(residual @ residual), made.degrees),
-        pure_error=measurements.pure_error(sigma=sigma),
+        pure_error=measurements.pure_error_in(scale),
         bettor=bettor,
         seen=seen,
         misfit=None if misfit is None else count * misfit[index],

@@ -50,7 +50,7 @@ class Measurements:
                 "count, mean and scatter need one entry per probe and at least one probe, "
                 f"got lengths {count.size}, {mean.size} and {scatter.size}."
             )
-        if (count < 0).any():
+        if count.min() < 0:
             probe = int(np.argmax(count < 0))
             raise InvalidMeasurements(f"count must be at least 0, got {count[probe]} for probe {probe}.")
         impossible = (scatter < 0) | ((count < 2) & (scatter != 0)) | ((count == 0) & (mean != 0))
@@ -101,7 +101,7 @@ class Measurements:
         shift = other.mean - self.mean
         scatter = self.scatter + other.scatter + shift**2 * self.count * share
         mean = self.mean + shift * share
-        if not (np.isfinite(mean).all() and np.isfinite(scatter).all()):
+        if not np.isfinite(mean + scatter).all():
             return Measurements(count, mean, scatter)  # which refuses it
         return _as_they_are(count, mean, scatter)
 
@@ -129,7 +129,10 @@ class Measurements:
 
         Whatever the means are, the mean square estimates the noise variance without bias if sigma is 1.
         """
-        scale = per_probe(sigma, self.n_probes, "sigma")
+        return self.pure_error_in(per_probe(sigma, self.n_probes, "sigma"))
+
+    def pure_error_in(self, scale: Array) -> SumOfSquares:
+        """The same for scales (n,) that are known to be positive."""
         return SumOfSquares(float((self.scatter / scale**2).sum()), int(np.maximum(self.count - 1, 0).sum()))
 
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from probewise.coordinates import CLEARLY, Array, Coordinates
+from probewise.coordinates import CLEARLY, SURE, Array, Coordinates
 from probewise.estimate import Estimate, least_squares, solution
 from probewise.measurements import Measurements, SumOfSquares
 from probewise.outcomes import Bets
@@ -73,7 +73,7 @@ class Sums(NamedTuple):
 
     def lifted(self, by: Array | float) -> Sums:
         """The same for y'θ + ``by``, one number or (k,)."""
-        if not np.any(by):
+        if by == 0.0 if isinstance(by, float) else not np.any(by):
             return self
         bets = None if self.bets is None else self.bets.lifted(by)
         return Sums(self.precision, self.total + by * self.precision, bets, self.slack)
@@ -90,22 +90,41 @@ def _each(
     fits: Sequence[Estimate], rows: Array, magnitudes: Array | None
 ) -> tuple[Array, Array, list[Bets | None], list[Array | None]]:
     """(rounds, k) twice, W and S of rows y (k, d) in each of some rounds, by one product for all; bets and slack."""
-    ranks = np.array([fit.rank for fit in fits])
-    known = np.flatnonzero(ranks)  # a round without rank determines nothing
     variance = np.full((len(fits), rows.shape[0]), np.inf)
-    if known.size:
-        whiteners = [fits[i].whitener for i in known.tolist()]
-        images = (whiteners[0] if len(whiteners) == 1 else np.hstack(whiteners)).T @ rows.T
-        variance[known] = np.add.reduceat(images * images, np.cumsum(ranks[known]) - ranks[known])
-    if (partial := known[ranks[known] < rows.shape[1]]).size:
-        _without_outsiders([fits[i].measured for i in partial.tolist()], partial, rows, magnitudes, variance)
-    precision = np.where(variance > 0, 1.0 / np.where(variance > 0, variance, 1.0), 0.0)
+    ranks = [fit.rank for fit in fits]
+    known = [number for number, rank in enumerate(ranks) if rank]  # a round without rank determines nothing
+    if known:
+        images = np.hstack([fits[number].whitener for number in known]).T @ rows.T
+        starts = np.cumsum([0, *(ranks[number] for number in known)])[:-1]
+        variance[known] = np.add.reduceat(images * images, starts)
+    if partial := [number for number in known if ranks[number] < rows.shape[1]]:
+        _without_outsiders([fits[number].measured for number in partial], partial, rows, magnitudes, variance)
+    precision = _inverse(variance)
     total = precision * (np.array([fit.theta for fit in fits]) @ rows.T)
     bets = [_bets(fit, rows, own) for fit, own in zip(fits, precision, strict=True)]
     slack = [None if fit.misfit is None else own * bias(fit, rows) for fit, own in zip(fits, precision, strict=True)]
     for own, less in zip(total, slack, strict=True):
-        own -= 0.0 if less is None else less  # in place, a row of the totals
+        if less is not None:
+            own -= less  # in place, a row of the totals
     return precision, total, bets, slack
+
+
+def _one(fit: Estimate, rows: Array, magnitudes: Array | None) -> Sums:
+    """The same of one round."""
+    image = fit.whitener.T @ rows.T
+    variance = np.add.reduce(image * image, axis=0)  # 0 for a round without rank, which determines nothing
+    if 0 < fit.rank < rows.shape[1]:
+        _without_outsiders([fit.measured], [0], rows, magnitudes, variance[None])
+    precision = _inverse(variance)
+    total = precision * (fit.theta[None] @ rows.T)[0]
+    slack = None if fit.misfit is None else precision * bias(fit, rows)
+    return Sums(precision, total if slack is None else total - slack, _bets(fit, rows, precision), slack)
+
+
+def _inverse(variance: Array) -> Array:
+    """1/v, and 0 for v = 0: what is known without a measurement is no evidence."""
+    precision = np.zeros_like(variance)
+    return np.divide(1.0, variance, out=precision, where=variance > 0)
 
 
 def bias(fit: Estimate, rows: Array) -> Array:
@@ -116,20 +135,20 @@ def bias(fit: Estimate, rows: Array) -> Array:
 
 
 def _without_outsiders(
-    spans: list[Coordinates], numbers: NDArray[np.int64], rows: Array, magnitudes: Array | None, variance: Array
+    spans: list[Coordinates], numbers: Sequence[int], rows: Array, magnitudes: Array | None, variance: Array
 ) -> None:
     """Set the variance (rounds, k) of rows y (k, d) outside the spans of some rounds to infinity.
 
     Most lie so far outside that one product for all rounds shows it; the others are looked at round by round.
     """
-    widths = np.array([span.outsiders.shape[1] for span in spans])
-    parts = np.hstack([span.outsiders for span in spans]).T @ rows.T
+    parts = (spans[0].outsiders if len(spans) == 1 else np.hstack([span.outsiders for span in spans])).T @ rows.T
     parts *= parts
-    sizes = (1.0 / np.array([span.scale for span in spans]) ** 2) @ (rows**2).T
-    ends = np.cumsum(widths)
-    for at, (span, number) in enumerate(zip(spans, numbers.tolist(), strict=True)):
-        own, part = variance[number], parts[ends[at] - widths[at] : ends[at]]
-        clear = part.sum(axis=0) > CLEARLY * sizes[at]
+    squares, end = rows**2, 0
+    for span, number in zip(spans, numbers, strict=True):
+        own, part = variance[number], parts[end : end + span.outsiders.shape[1]].sum(axis=0)
+        end += span.outsiders.shape[1]
+        sizes = squares @ span.scale**-2.0
+        clear = part > CLEARLY * sizes
         (doubtful,) = np.nonzero(~clear & (own > 0))
         own[clear] = np.inf
         if doubtful.size:
@@ -144,7 +163,7 @@ def tells_apart(fit: Estimate, items: Array) -> bool:
     more than rounding, are not compared. Few pairs are left, and looked at one by one: O(m log m).
     """
     span = fit.measured
-    if span.rank in (0, span.scale.size) or fit.bettor is not None or span.condition > _SURE:
+    if span.rank in (0, span.scale.size) or fit.bettor is not None or span.condition > SURE:
         return span.rank > 0
     direction = np.random.default_rng(0).standard_normal(span.scale.size)
     direction -= span.basis @ (span.basis.T @ direction)
@@ -163,10 +182,6 @@ def tells_apart(fit: Estimate, items: Array) -> bool:
     rest = (items[first] - items[second]) / span.scale
     rest -= (rest @ span.basis) @ span.basis.T
     return bool((np.einsum("ij,ij->i", rest, rest) <= near**2).any())
-
-
-_SURE = 1e6
-"""Condition of measured probes up to which a basis of their span is exact to far less than what lies outside."""
 
 
 def _bets(fit: Estimate, rows: Array, precision: Array) -> Bets | None:
@@ -204,8 +219,7 @@ class Pooled:
         """
         rows = np.asarray(directions, dtype=np.float64)
         if len(self.fits) == since + 1:
-            precision, total, bets, slack = _each(self.fits[since:], rows, magnitudes)
-            return Sums(precision[0], total[0], bets[0], slack[0])
+            return _one(self.fits[since], rows, magnitudes)
         sums = Sums.none(rows.shape[0])
         for fits in Pooled(self.fits[since:])._blocks(rows):
             precision, total, bets, slack = _each(fits, rows, magnitudes)

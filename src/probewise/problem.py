@@ -231,7 +231,7 @@ class Problem:
         """(n,): the sub-Gaussian scale of the noise of each probe, positive; see ``Law``."""
         return _frozen(self.outcome.scale(tuple(self.probe_names)))
 
-    @property
+    @cached_property
     def slack(self) -> Array | None:
         """The misfit, or None if there is none."""
         return self.misfit if self.misfit.any() else None

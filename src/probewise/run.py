@@ -108,6 +108,8 @@ def planned(
     return algorithm if batch is None else Batched(algorithm, batch)
 
 
+_UNUSED = np.random.default_rng(0)
+"""For algorithms that draw nothing: making a stream takes longer than many other steps of a small round."""
 FOREVER = 2**45
 """Measurements that nobody makes: a simulation of an exact tie, which has no end, ends here."""
 
@@ -133,7 +135,8 @@ def loop(
     plan, came = None, nothing
     while (answer := algorithm.answer(problem, goal, state)) is None:
         if plan is None and data.n < FOREVER and not algorithm.spent(problem, goal, state):
-            plan, came = algorithm.ask(problem, goal, state, stream(rounds)), nothing
+            rng = stream(rounds) if algorithm.randomised else _UNUSED
+            plan, came = algorithm.ask(problem, goal, state, rng), nothing
             if budget is not None and algorithm.takes_any_rounds:  # before its outcomes: a round like any other
                 plan = algorithm.limits.cut(plan, budget - data.n, problem.scaled_probes)
         counts = None if plan is None else algorithm.limits.batch(plan, came.count, problem.scaled_probes)
@@ -141,7 +144,7 @@ def loop(
             status = "budget exhausted"
             break
         measurements = observe(counts, rounds)
-        came, data, rounds = came + measurements, data + measurements, rounds + 1
+        came, data, rounds = measurements if came is nothing else came + measurements, data + measurements, rounds + 1
         if (came.count >= plan).all():
             state, plan = algorithm.tell(problem, goal, state, came), None
         if keep:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import threading
-from contextlib import AbstractContextManager, ContextDecorator, nullcontext
-from functools import cache
-from typing import Any
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache, wraps
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 MANY = 4000
 """Rows of square matrices from which more threads may pay: as fast as one at 2,400, below they mostly wait."""
 
 
-class _Block(ContextDecorator):
+class _Block:
     """A block, or a function, with a wish; blocks may be nested, and overlap in several threads of Python.
 
     What was set is found by the first block and set again by the last, unless somebody else has changed it meanwhile.
@@ -25,6 +29,19 @@ class _Block(ContextDecorator):
 
     def __exit__(self, *_: object) -> None:
         _change(self._wish, -1)
+
+    def __call__(self, function: Callable[P, T]) -> Callable[P, T]:
+        """The function, in such a block."""
+
+        @wraps(function)
+        def within(*args: P.args, **kwargs: P.kwargs) -> T:
+            _change(self._wish, 1)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                _change(self._wish, -1)
+
+        return within
 
 
 few = _Block("few")

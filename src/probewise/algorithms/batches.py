@@ -55,8 +55,10 @@ class Limits:
 
     def filled(self, plan: Counts, room: Array) -> Counts:
         """(n,): the plan with more of its probes, within their ``room`` (n,), where its batches would be too small."""
+        if self.least is None:
+            return plan
         parts = self._parts(plan)
-        short = (self.least or 1) * parts - int(plan.sum())
+        short = self.least * parts - int(plan.sum())
         if short <= 0:
             return plan
         ceiling = np.inf if self.replicates is None else float(self.replicates * parts)
@@ -78,7 +80,7 @@ class Limits:
         noise, as few as determine all that the plan does come first, and equal places go by ``spread``.
         """
         rest: Counts = np.maximum(plan - told, 0)
-        parts = self._parts(rest)
+        parts = self._parts(rest) if self.split else 1
         if parts <= 1:
             return rest
         n = -(-int(rest.sum()) // parts)

@@ -126,7 +126,8 @@ def allocated(
     where these cannot determine the directions. Where there is room, ``replicates`` at a time. ``start``: see ``plan``;
     ``solved`` (n_probes,) is that design among all probes, if it is known.
     """
-    counts, room = np.zeros(problem.n_probes, dtype=np.int64), np.maximum(room, 0)
+    counts, unlimited = np.zeros(problem.n_probes, dtype=np.int64), room.min() == math.inf
+    room = room if unlimited else np.maximum(room, 0)
     while (left := n - int(counts.sum())) > 0 and (free := counts < room).any():
         try:
             known = solved if free.all() else None
@@ -134,6 +135,8 @@ def allocated(
         except NotIdentifiable:
             break
         more = replicates * _rounded(problem, weights, -(-left // replicates))
+        if unlimited:
+            return more
         counts += np.minimum(more, room - counts).astype(np.int64)  # all of it, or one more probe is full
     return counts
 

@@ -174,6 +174,11 @@ class Vectors(Directions):
             labels = labels[rough >= np.partition(rough, rough.size - pool)[rough.size - pool]]
         return labels[spread(self.vectors[labels], count)]
 
+    def long(self, part: float) -> Labels:
+        """All but those of which the square is at most ``part`` of the largest."""
+        squares = square_norms(self.vectors)
+        return np.flatnonzero(squares > part * squares.max())
+
     def seek(self, limit: float, count: int, hints: Labels) -> tuple[Labels, bool]:
         """The same: rows are quickly looked through."""
         return self.longer(limit, count), True

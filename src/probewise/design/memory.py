@@ -85,23 +85,35 @@ def size(value: Any) -> int:
     if isinstance(value, np.ndarray):
         return 200 + value.nbytes
     if is_dataclass(value):
-        value = [getattr(value, field.name) for field in fields(value)]
+        value = [getattr(value, name) for name in _field_names(value.__class__)]
     return 100 + sum(map(size, value)) if isinstance(value, list | tuple) else 100
 
 
 def _feed(state: hashlib.blake2b, value: Any) -> None:
     if isinstance(value, np.ndarray):
-        state.update(f"{value.dtype.str}{value.shape}".encode())
+        state.update(_header(value.dtype, value.shape))
         if value.ndim == 2 and value.strides[0] == 0 and value.size:  # one row again and again
             state.update(b"=")
             value = value[:1]
-        state.update(np.ascontiguousarray(value).data)
+        state.update(value.data if value.flags.c_contiguous else np.ascontiguousarray(value).data)
     elif isinstance(value, list | tuple):
-        state.update(f"[{len(value)}".encode())
+        state.update(b"[%d" % len(value))
         for entry in value:
             _feed(state, entry)
     elif is_dataclass(value):
-        state.update(type(value).__qualname__.encode())
-        _feed(state, [getattr(value, field.name) for field in fields(value)])
+        names = _field_names(value.__class__)
+        state.update(type(value).__qualname__.encode() + b"[%d" % len(names))
+        for name in names:
+            _feed(state, getattr(value, name))
     else:
         state.update(f"{type(value).__name__} {value!r};".encode())
+
+
+@functools.lru_cache(maxsize=1000)
+def _header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
+    return f"{dtype.str}{shape}".encode()
+
+
+@functools.cache
+def _field_names(kind: type[Any]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind))

@@ -48,7 +48,7 @@ def _reached(shards: Shards, reference: int, gaps: ArrayLike | None) -> Reached:
 
 def _star(matrix: Array, reference: int, gaps: ArrayLike | None) -> Vectors:
     m = matrix.shape[0]
-    others = np.delete(np.arange(m), reference)
+    others = np.arange(1, m) if reference == 0 else np.delete(np.arange(m), reference)
     rest = matrix[1:] if reference == 0 else matrix[others]
     ends = np.broadcast_to(matrix[reference], rest.shape), rest
     vectors, gap = ends[0] - ends[1], None
@@ -56,12 +56,12 @@ def _star(matrix: Array, reference: int, gaps: ArrayLike | None) -> Vectors:
         gap = np.asarray(gaps, dtype=np.float64)
         if gap.shape != (m,):
             raise InvalidDesign(f"gaps must have one entry per item, expected shape ({m},), got {gap.shape}.")
-        gap = gap[others]
-        if not (np.isfinite(gap).all() and (gap > 0).all()):
+        gap = gap[1:] if reference == 0 else gap[others]
+        if not (gap.min() > 0 and gap.max() < np.inf):  # which what is no number is not
             bad = int(others[np.flatnonzero(~(np.isfinite(gap) & (gap > 0)))[0]])
             raise InvalidDesign(f"gaps must be positive and finite, got {gap[others == bad][0]} for item {bad}.")
         vectors /= gap[:, None]
-    return Vectors(vectors, others.astype(np.int64), ends, gap)
+    return Vectors(vectors, others, ends, gap)
 
 
 def spokes(items: ArrayLike | Shards) -> Directions:

@@ -39,8 +39,9 @@ def reduce_support(probes: ArrayLike, weights: ArrayLike, *, cost: ArrayLike | N
     upper = np.triu_indices(r)
     # each column, scaled by its weight, is the matrix and the cost that a probe contributes to the design
     parts = np.vstack([(rows[:, upper[0]] * rows[:, upper[1]]).T, w[support] * c[support] / (w @ c) * support.size])
-    left = _pivoted(parts) if support.size > _FEW else _vanishing(parts)
-    if left.min() < 0 or np.abs(parts @ left - parts.sum(axis=1)).max() > _EXACT * support.size:
+    left = _basic(parts) if support.size > _FEW else _vanishing(parts)
+    error = np.abs(parts @ left - parts.sum(axis=1)).max()
+    if error > _EXACT * support.size or np.count_nonzero(left) > parts.shape[0]:
         left = _vanishing(parts)
     out = np.zeros(w.size)
     out[support] = w[support] * left
@@ -49,37 +50,22 @@ def reduce_support(probes: ArrayLike, weights: ArrayLike, *, cost: ArrayLike | N
 
 _FEW = 100
 """Probes up to which reflections take little time."""
-_EXACT, _PIVOT = 1e-12, 1e-9
-"""Error of a sum of parts, in units of their number, above which they are taken again; and the smallest pivot."""
+_EXACT = 1e-12
+"""Error of a sum of parts, in units of their number, above which they are taken again."""
 
 
-def _pivoted(parts: Array) -> Array:
+def _basic(parts: Array) -> Array:
     """Factors u >= 0 with parts @ u = parts @ 1 and at most rank(parts) of them positive, up to rounding.
 
-    Part after part outside a basis is replaced by its combination of basis parts, wholly, or until one of these
-    vanishes, whose place it takes: steps of the simplex method.
+    Least squares with signs begin with no part and add those that lack most: they end with a basis (Lawson and Hanson
+    1974).
     """
-    triangle, order = scipy.linalg.qr(parts, mode="r", pivoting=True)
-    sizes = np.abs(np.diag(triangle))
-    rank = int(np.sum(sizes > sizes[0] * max(parts.shape) * np.finfo(float).eps))
-    basis, rest, held = order[:rank].copy(), order[rank:], np.ones(rank)
-    table = np.ascontiguousarray(scipy.linalg.solve_triangular(triangle[:rank, :rank], triangle[:rank, rank:]).T)
-    for at, row in enumerate(table):
-        moved = held + row
-        if moved.min() < 0 and (falling := row < -_PIVOT).any():
-            ratios = np.full(rank, np.inf)
-            np.divide(held, -row, out=ratios, where=falling)
-            out = int(ratios.argmin())
-            if (step := float(ratios[out])) < 1.0:
-                moved = held + step * row
-                moved[out], basis[out] = 1.0 - step, rest[at]
-                share = table[at + 1 :, out] / row[out]
-                table[at + 1 :] -= np.multiply.outer(share, row)
-                table[at + 1 :, out] = share
-        held = np.maximum(moved, 0.0)
-    factors, kept = np.zeros(parts.shape[1]), basis[held > 0]
-    factors[kept] = np.linalg.lstsq(parts[:, kept], parts.sum(axis=1), rcond=None)[0]
-    return factors
+    from scipy.optimize import nnls  # slow to load, and needed where probes are many
+
+    try:
+        return np.asarray(nnls(parts, parts.sum(axis=1))[0], dtype=np.float64)
+    except RuntimeError:  # too many steps
+        return np.zeros(parts.shape[1])
 
 
 def _vanishing(parts: Array) -> Array:

@@ -5,14 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import qr, solve_triangular
+from scipy.linalg import qr
+from scipy.linalg.lapack import dtrtrs
 
 from probewise.coordinates import Array, Coordinates, coordinates
 from probewise.design.certificate import Witness
-from probewise.design.criterion import Directions
+from probewise.design.criterion import Directions, Vectors
 from probewise.design.farthest import Labels, spread, square_norms
 from probewise.design.solvers import interior
 
+AT_ONCE = 16
+"""Batches up to which all probes and directions are in the first small problem: one problem instead of two or three."""
+_SHORT = 1e-4
+"""Part of the largest square below which a direction hardly matters; if it does, it comes later."""
 ROUNDS = 200
 """Small problems at most; 3 to 20 are usual."""
 _FORGETFUL = 30
@@ -41,7 +46,7 @@ class Solved:
 
 def first_probes(r: int) -> int:
     """How many probes of dimension ``r`` the first working set has, if nothing is known of the design."""
-    return int(np.clip(_FIRST, 4 * _batch(r), 16 * _batch(r)))
+    return min(max(_FIRST, 4 * _batch(r)), 16 * _batch(r))
 
 
 def _batch(r: int) -> int:
@@ -60,15 +65,12 @@ def solve(probes: Array, directions: Directions, *, tol: float, start: Labels | 
     n, r = probes.shape
     batch = _batch(r)
     earlier = 1.0 - _EARLIER * np.arange(n) / n  # of equally good probes the first, however a processor rounds
-    basis = qr(probes.T * earlier, mode="r", pivoting=True)[1][:r].astype(np.int64)
-    if start is None:
-        first = _average_design(probes, directions.moment())
-        chosen = np.union1d(basis, np.argsort(-first, kind="stable")[: first_probes(r)])
+    basis = qr(probes.T * earlier, mode="r", pivoting=True, check_finite=False)[1][:r].astype(np.int64)
+    if start is None and isinstance(directions, Vectors) and _is_small(n, directions.size, batch):
+        chosen, labels, inner_tol = np.arange(n), directions.long(_SHORT), 0.4 * tol
     else:
-        chosen = np.union1d(basis, start)
-        first = np.bincount(chosen, minlength=n) / chosen.size
-    labels = directions.mapped(_whitener(probes * np.sqrt(first)[:, None])).seek(0.0, 4 * batch, basis[:0])[0]
-    inner_tol, lower = 0.2, 0.0
+        chosen, labels, inner_tol = *_first_sets(probes, directions, basis, start), 0.2
+    lower = 0.0
     best: _DirectionPrices | None = None
     for rounds in range(1, ROUNDS + 1):
         small = _restricted(probes[chosen], directions.rows(labels), inner_tol)
@@ -100,6 +102,24 @@ def solve(probes: Array, directions: Directions, *, tol: float, start: Labels | 
         inner_tol = 0.1 * inner_tol if stuck else max(0.4 * tol, min(inner_tol, 0.1 * gap))
     assert best is not None
     return Solved((*best.purified(lower * (1.0 + tol), labels, 0.1 * tol), best.weights), witness, rounds)
+
+
+def _is_small(n: int, directions: int, batch: int) -> bool:
+    """Whether the first small problem may have all ``n`` probes and all directions, and would not have them anyway."""
+    return n <= AT_ONCE * batch and 4 * batch < directions <= AT_ONCE * batch
+
+
+def _first_sets(probes: Array, directions: Directions, basis: Labels, start: Labels | None) -> tuple[Labels, Labels]:
+    """Probes and labels of directions to begin with."""
+    n, r = probes.shape
+    if start is None:
+        first = _average_design(probes, directions.moment())
+        chosen = np.union1d(basis, np.argsort(-first, kind="stable")[: first_probes(r)])
+    else:
+        chosen = np.union1d(basis, start)
+        first = np.bincount(chosen, minlength=n) / chosen.size
+    metric = directions.mapped(_whitener(probes * np.sqrt(first)[:, None]))
+    return chosen, metric.seek(0.0, 4 * _batch(r), basis[:0])[0]
 
 
 class _ProbePrices:
@@ -217,7 +237,10 @@ def _nearly_contains(span: Coordinates, rows: Array) -> bool:
 def _whitener(rows: Array) -> Array:
     """(r, r): W with WW' = (Σ rr')⁻¹, from a triangular factor of the rows themselves."""
     factor = np.asarray(np.linalg.qr(rows, mode="r"))
-    return np.asarray(solve_triangular(factor, np.eye(factor.shape[0]).astype(np.float64)))
+    inverse, failed = dtrtrs(factor, np.eye(factor.shape[0]))
+    if failed:
+        raise np.linalg.LinAlgError
+    return np.asarray(inverse)
 
 
 def _average_design(probes: Array, moment: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -67,7 +68,7 @@ class LinearEnvironment:
         """The noise that is added to means, if outcomes are made in that way, or "bernoulli"; else None."""
         return "gaussian" if self.noise is None and isinstance(self.problem.outcome, Gaussian) else self.noise
 
-    @property
+    @cached_property
     def means(self) -> Array:
         """(n,): the expected outcome of each probe."""
         linear = np.asarray(self.problem.probes @ self.theta) + (0.0 if self.bias is None else self.bias)

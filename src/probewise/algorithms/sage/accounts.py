@@ -43,5 +43,5 @@ def accounts(
         np.concatenate([sums.total for sums in several]),
         np.concatenate([sums.precision for sums in several]),
     )
-    together = account(problem, Sums(precision, total), np.tile(unit, len(several)), noise, gap)
-    return np.split(together, len(several))
+    together = account(problem, Sums(precision, total), np.concatenate([unit] * len(several)), noise, gap)
+    return [together[at * unit.size : (at + 1) * unit.size] for at in range(len(several))]

@@ -16,6 +16,8 @@ from probewise.problem import Problem
 
 _MOST = 300
 """Items up to which the first round is bet on: all of them against each other."""
+_PAIRS = 4_000
+"""Pairs of items that are looked at at a time."""
 _WIDER = 0.05
 """Of the scales of later bets: the smallest is 0.05 of the first round's precision, for leads of several errors."""
 
@@ -39,26 +41,38 @@ class Opening:
     def accounts(self, problem: Problem, pool: Pooled, prior: Prior, noise: float) -> Array:
         """(m,): log of the accounts after the first round, or several that overlapped."""
         m = problem.n_items
-        everyone, made = np.arange(m), np.full(m, -np.inf)
-        for rival in range(m):
-            rows, sizes = differences(problem, rival, everyone)
-            plain = pool.plain.sums(rows, sizes)
-            bet = (plain.precision > 0) & (plain.total > 0)  # nothing is claimed of the others
-            sums = plain.at(bet) if pool.plain is pool else pool.sums(rows[bet], sizes[bet])
-            log = account(problem, sums, _WIDER * prior.unit(problem, rival, everyone[bet]), noise)
-            if self.printed and sums.bets is None:
-                scale = pool.first.sums(rows[bet], sizes[bet]).precision  # of the round that began first: fixed before
-                own = log_evidence(sums.total / noise, sums.precision, np.where(scale > 0, scale, 1.0))
-                log = np.where(scale > 0, np.logaddexp(log, own) - math.log(2.0), log)
-            made[bet] = np.logaddexp(made[bet], log)
+        made = np.full(m, -np.inf)
+        for low in range(0, m, block := max(1, _PAIRS // m)):
+            rivals, others = (part.ravel() for part in np.mgrid[low : min(low + block, m), :m])
+            log = self._against(problem, pool, prior, noise, rivals, others).reshape(-1, m)
+            made = np.logaddexp.reduce(np.vstack([made, log]))
         return np.asarray(np.logaddexp(math.log1p(-self.share), math.log(self.share / (m - 1)) + made))
+
+    def _against(
+        self, problem: Problem, pool: Pooled, prior: Prior, noise: float, rivals: Items, others: Items
+    ) -> Array:
+        """(k,): log of what bets on a rival each have made of 1 against another item; -∞ where nothing is bet."""
+        rows, sizes = differences(problem, rivals, others)
+        plain = pool.plain.sums(rows, sizes)
+        (bet,) = np.nonzero((plain.precision > 0) & (plain.total > 0))  # nothing is claimed of the others
+        sums = plain.at(bet) if pool.plain is pool else pool.sums(rows[bet], sizes[bet])
+        log = account(problem, sums, _WIDER * prior.unit(problem, rivals[bet], others[bet]), noise)
+        if self.printed and sums.bets is None:
+            alone = len(pool.fits) == 1
+            # of the round that began first: fixed before
+            scale = sums.precision if alone else pool.first.sums(rows[bet], sizes[bet]).precision
+            own = log_evidence(sums.total / noise, sums.precision, np.where(scale > 0, scale, 1.0))
+            log = np.where(scale > 0, np.logaddexp(log, own) - math.log(2.0), log)
+        out = np.full(rivals.size, -np.inf)
+        out[bet] = log
+        return out
 
 
 NOTHING = Opening(0.0, printed=False)
 """Nothing is bet."""
 
 
-def differences(problem: Problem, leader: int, others: Items) -> tuple[Array, Array]:
-    """(k, d) twice: leader - z' for the items z', and the sizes of what that was formed from."""
+def differences(problem: Problem, leader: int | Items, others: Items) -> tuple[Array, Array]:
+    """(k, d) twice: leader - z' for the items z', of one leader or one each; sizes of what that was formed from."""
     first, rest = problem.items[leader], problem.items[others]
     return first - rest, np.abs(first) + np.abs(rest)

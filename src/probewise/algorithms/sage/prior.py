@@ -71,6 +71,8 @@ class Prior:
 
     def unit(self, problem: Problem, leader: int | Items, rivals: Items) -> Array:
         """(k,): the unit of the precision of (leader - rival)'θ̂, 1/v₁ in docs/sage.md; one leader, or one each."""
+        if rivals.size <= _BLOCK:
+            return 1.0 / square_norms((problem.items[leader] - problem.items[rivals]) @ self.whitener)
         squares = np.empty(rivals.size)
         for low in range(0, rivals.size, _BLOCK):
             at = slice(low, low + _BLOCK)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -85,6 +86,7 @@ class Sage(Algorithm[State]):
     minds_stock: ClassVar[bool] = True
     takes_any_rounds: ClassVar[bool] = True
     bets_on_outcomes: ClassVar[bool] = True
+    randomised: ClassVar[bool] = False
     takes_shards: ClassVar[bool] = True
     forecasts: ClassVar[bool] = True
     plans_rounds: ClassVar[bool] = True
@@ -107,7 +109,7 @@ class Sage(Algorithm[State]):
             )
         self.limits  # noqa: B018  raises if they do not fit together
 
-    @property
+    @cached_property
     def limits(self) -> Limits:
         """What a laboratory can measure at once."""
         return Limits(self.max_batch, self.min_batch, self.max_replicates)
@@ -187,7 +189,7 @@ class Sage(Algorithm[State]):
             problem, directions, size, room, tol=self.tol, replicates=replicates, start=state.last, solved=first
         )
         counts = self.limits.filled(counts, room)
-        if np.isfinite(room).any():
+        if room.min() < math.inf:
             check_stock(problem, state.compared(problem, goal), counts, room)
         return counts
 
@@ -315,11 +317,10 @@ class Sage(Algorithm[State]):
         if not state.collected:
             return self._first(problem, goal)
         lead, error = state.leads(problem, goal)
-        gaps = np.maximum(lead, _FLOOR * error)
-        gaps = coarse(gaps)
-        order = np.argsort(state.alive[1:])  # one order of the same rivals, whoever is second
-        rows = np.append(state.alive[0], state.alive[1:][order])
-        return star(problem.items[rows], 0, np.append(1.0, gaps[order]))
+        gaps, alive = np.ones(state.alive.size), state.alive.copy()
+        order = np.argsort(alive[1:])  # one order of the same rivals, whoever is second
+        gaps[1:], alive[1:] = coarse(np.maximum(lead, _FLOOR * error))[order], alive[1:][order]
+        return star(problem.items[alive], 0, gaps)
 
 
 def _combines(problem: Problem, goal: Goal) -> bool:

@@ -65,24 +65,25 @@ def few_features(n: int, r: int) -> bool:
 
 def svec(rows: Array) -> Array:
     """(n, m): the upper triangles of xx', off-diagonal entries times √2, so that inner products are (x'z)²."""
-    i, j = _upper(rows.shape[1])
+    i, j, factors = _upper(rows.shape[1])
     columns = np.ascontiguousarray(rows.T)
     out = columns[i]
     out *= columns[j]
-    out *= np.where(i == j, 1.0, np.sqrt(2.0))[:, None]
+    out *= factors
     return out.T
 
 
 @cache
-def _upper(r: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """(m,), (m,): rows and columns of the upper triangle."""
-    return np.triu_indices(r)
+def _upper(r: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
+    """(m,), (m,), (m, 1): rows and columns of the upper triangle, and 1 or √2 for each."""
+    i, j = np.triu_indices(r)
+    return i, j, np.where(i == j, 1.0, np.sqrt(2.0))[:, None]
 
 
 @cache
 def basis_of(r: int) -> Array:
     """(m, r, r): the orthonormal basis of symmetric matrices in which svec has its entries."""
-    i, j = _upper(r)
+    i, j, _ = _upper(r)
     basis = np.zeros((i.size, r, r))
     entry = np.where(i == j, 1.0, np.sqrt(0.5))
     basis[np.arange(i.size), i, j] = entry
@@ -90,8 +91,14 @@ def basis_of(r: int) -> Array:
     return basis
 
 
+_SMALL = 10_000
+"""Numbers in rows of which a general product is formed faster than it is decided how to form a symmetric one."""
+
+
 def gram(rows: Array, weights: Array) -> Array:
     """Σ weight · row'row, by symmetric products, which cost half of general ones."""
+    if rows.size <= _SMALL:
+        return np.asarray((rows * weights[:, None]).T @ rows)
     if (weights >= 0).all():
         scaled = rows * np.sqrt(weights)[:, None]
         return np.asarray(scaled.T @ scaled)

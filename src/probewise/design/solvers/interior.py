@@ -6,7 +6,7 @@ import abc
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg.lapack import dtrtri, dtrtrs
+from scipy.linalg.lapack import dpotrf, dtrtri, dtrtrs
 
 from probewise.coordinates import Array
 from probewise.design.solvers.factors import (
@@ -51,7 +51,7 @@ def solve(probes: Array, directions: Array, *, tol: float) -> Restricted:
     homogeneous of degree one, so that its linearisation is exact along rays and Newton steps are long. Steps are
     Mehrotra's predictor and corrector, with one factorisation each.
     """
-    with many(probes.shape[0]):
+    with many(probes.shape[0]), np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         return _solved(probes, directions, tol)
 
 
@@ -60,9 +60,8 @@ def _solved(probes: Array, directions: Array, tol: float) -> Restricted:
     weights = np.full(n, 1.0 / n)
     directions = directions / np.sqrt(_longest(probes, directions, weights))
     local = _local(probes, directions, 1.05 * weights)
-    slacks = np.maximum(local.h - 1.0, 0.3)
-    level = 2.0 * local.total / (n + k)
-    point = _Point(local.amounts, slacks, level / local.amounts, level / slacks)
+    primal = np.concatenate([local.amounts, np.maximum(local.h - 1.0, 0.3)])
+    point = _Point(n, primal, 2.0 * local.total / (n + k) / primal)
     best = Restricted(weights, np.full(k, 1.0 / k), np.inf, 0)
     for iteration in range(1, ITERATIONS + 1):
         gap = local.upper / local.lower(point.q) - 1.0
@@ -71,10 +70,9 @@ def _solved(probes: Array, directions: Array, tol: float) -> Restricted:
         if gap <= tol:
             break
         try:
-            with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-                step = _Newton(local, point).step(point, floor=0.05 * tol * local.upper / (n + k))
-                point = point.moved(step, min(1.0, _BACK_OFF * point.room(step)))
-            if not point.finite:
+            step = _Newton(local, point).step(point, floor=0.05 * tol * local.upper / (n + k))
+            point = point.moved(step, min(1.0, _BACK_OFF * point.room(step)))
+            if not np.isfinite(point.complementarity):
                 break
             local = _local(probes, directions, point.amounts, best.gap)
         except np.linalg.LinAlgError:
@@ -86,39 +84,41 @@ def _solved(probes: Array, directions: Array, tol: float) -> Restricted:
 class _Point:
     """Amounts μ, slacks r of the directions, and their multipliers s (of μ >= 0) and q (of h >= 1)."""
 
-    amounts: Array
-    slacks: Array
-    s: Array
-    q: Array
+    n: int
+    """Number of probes."""
+    primal: Array
+    """(n + k,): μ and r."""
+    dual: Array
+    """(n + k,): s and q."""
+
+    @property
+    def amounts(self) -> Array:
+        return self.primal[: self.n]
+
+    @property
+    def q(self) -> Array:
+        return self.dual[self.n :]
 
     @property
     def complementarity(self) -> float:
-        return float(self.amounts @ self.s + self.slacks @ self.q) / (self.amounts.size + self.slacks.size)
-
-    @property
-    def finite(self) -> bool:
-        return bool(np.isfinite(self.complementarity))
+        return float(self.primal @ self.dual) / self.primal.size
 
     def moved(self, step: _Point, length: float) -> _Point:
-        return _Point(
-            self.amounts + length * step.amounts,
-            self.slacks + length * step.slacks,
-            self.s + length * step.s,
-            self.q + length * step.q,
-        )
+        return _Point(self.n, self.primal + length * step.primal, self.dual + length * step.dual)
 
     def room(self, step: _Point) -> float:
         """The longest step in (0, 1] that keeps everything non-negative."""
-        values = np.concatenate([self.amounts, self.slacks, self.s, self.q])
-        change = np.concatenate([step.amounts, step.slacks, step.s, step.q])
-        return float(1.0 / max(1.0, np.max(-change / values)))
+        least = min(float((step.primal / self.primal).min()), float((step.dual / self.dual).min()))
+        return 1.0 / max(1.0, -least)
 
 
 class _Local(abc.ABC):
     """Values and derivatives of the constraints at amounts μ, in coordinates where A(μ) is the identity."""
 
     def __init__(self, probes: Array, directions: Array, amounts: Array) -> None:
-        root = np.linalg.cholesky((probes * amounts[:, None]).T @ probes)
+        root, failed = dpotrf((probes * amounts[:, None]).T @ probes, lower=1)
+        if failed:
+            raise np.linalg.LinAlgError
         inverse = dtrtri(root, lower=1)[0].T
         self.amounts = amounts
         self.total = float(amounts.sum())
@@ -217,26 +217,28 @@ class _Newton:
     """The Newton system at a point, factorised once and used for the predictor and the corrector."""
 
     def __init__(self, local: _Local, point: _Point) -> None:
-        self._local = local
-        self._dual_residual = 1.0 - local.pull(point.q) - point.s
-        self._primal_residual = local.h - 1.0 - point.slacks
-        self._factor = local.factor(point.q, point.q / point.slacks, point.s / point.amounts)
+        n = point.n
+        self._local, self._ratio = local, point.dual / point.primal
+        self._dual_residual = 1.0 - local.pull(point.q) - point.dual[:n]
+        self._primal_residual = local.h - 1.0 - point.primal[n:]
+        self._factor = local.factor(point.q, self._ratio[n:], self._ratio[:n])
 
-    def solve(self, point: _Point, level: float, second_mu: Array | float, second_r: Array | float) -> _Point:
+    def solve(self, point: _Point, level: float, second: Array | None) -> _Point:
         """The step towards complementarity ``level``, with second-order corrections."""
-        mu, r, s, q = point.amounts, point.slacks, point.s, point.q
-        target_s = level - s * mu - second_mu
-        target_q = level - q * r - second_r
-        right = target_s / mu - self._dual_residual
-        right += self._local.pull((target_q - q * self._primal_residual) / r)
-        d_mu = self._factor.solve(right)
-        d_r = self._local.push(d_mu) + self._primal_residual
-        return _Point(d_mu, d_r, (target_s - s * d_mu) / mu, (target_q - q * d_r) / r)
+        n, step = point.n, np.empty_like(point.primal)
+        target = level / point.primal - point.dual
+        if second is not None:
+            target -= second / point.primal
+        right = target[:n] - self._dual_residual
+        right += self._local.pull(target[n:] - self._ratio[n:] * self._primal_residual)
+        step[:n] = self._factor.solve(right)
+        step[n:] = self._local.push(step[:n]) + self._primal_residual
+        return _Point(n, step, target - self._ratio * step)
 
     def step(self, point: _Point, *, floor: float) -> _Point:
         """Mehrotra's step; the target never falls below ``floor``, so that complementarity waits for feasibility."""
-        predictor = self.solve(point, 0.0, 0.0, 0.0)
+        predictor = self.solve(point, 0.0, None)
         now = point.complementarity
         after = point.moved(predictor, point.room(predictor)).complementarity
         level = max(now * max((after / now) ** 3, 1e-6), min(floor, now))
-        return self.solve(point, level, predictor.amounts * predictor.s, predictor.slacks * predictor.q)
+        return self.solve(point, level, predictor.primal * predictor.dual)

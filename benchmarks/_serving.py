@@ -6,6 +6,7 @@ import http.client
 import json
 import re
 import socket
+import ssl
 import subprocess
 import sys
 import time
@@ -24,8 +25,15 @@ def free_port() -> int:
 class Serving:
     """``probewise serve`` as a process."""
 
-    def __init__(self, place: str | Path, *options: str, log: Path | None = None, script: Path | None = None) -> None:
-        self.place, self.options, self.log = str(place), options, log
+    def __init__(
+        self,
+        place: str | Path,
+        *options: str,
+        log: Path | None = None,
+        script: Path | None = None,
+        tls: ssl.SSLContext | None = None,
+    ) -> None:
+        self.place, self.options, self.log, self.tls = str(place), options, log, tls
         self.program = ["-m", "probewise"] if script is None else [str(script)]
         self.port = free_port()
         self.process: subprocess.Popen[bytes] | None = None
@@ -33,18 +41,19 @@ class Serving:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http{'s' * (self.tls is not None)}://127.0.0.1:{self.port}"
 
     def start(self) -> None:
         """Run it, and wait until it is ready."""
         command = [sys.executable, *self.program, "serve", self.place, "--port", str(self.port), *self.options]
+        command += ["--url", self.url] if self.tls is not None else []
         with (self.log or Path("/dev/null")).open("ab") as out:
             self.process = subprocess.Popen(command, stdout=out, stderr=out)
         for _ in range(600):
             if self.process.poll() is not None:
                 raise RuntimeError(f"the server ended with code {self.process.returncode}.")
             try:
-                if Visitor(self.url).get("/readyz").status == 200:
+                if Visitor(self.url, tls=self.tls).get("/readyz").status == 200:
                     return
             except OSError:
                 pass
@@ -89,10 +98,13 @@ class Visitor:
     headers: dict[str, str] = field(default_factory=dict)
     cookies: dict[str, str] = field(default_factory=dict)
     timeout: float = 60.0
+    tls: ssl.SSLContext | None = None
 
     def send(self, method: str, path: str, body: bytes | None = None, **headers: str) -> Answer:
         parts = urlsplit(self.url)
-        line = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=self.timeout)
+        own: dict[str, Any] = {"timeout": self.timeout} | ({"context": self.tls} if self.tls else {})
+        kind = http.client.HTTPSConnection if self.tls else http.client.HTTPConnection
+        line = kind(parts.hostname or "", parts.port, **own)
         sent = self.headers | {name.replace("_", "-"): value for name, value in headers.items()}
         if self.cookies and "cookie" not in sent:
             sent["cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())

@@ -29,9 +29,21 @@ from probewise.server.app import WAYS
 from probewise.server.config import STATE
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+def chromium() -> str | None:
+    """Debian's Chromium, installed if it is not there and can be."""
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if found is None and shutil.which("apt-get") and os.getuid() == 0:
+        for words in (["update", "-q"], ["install", "-y", "-q", "chromium"]):
+            subprocess.run(["apt-get", *words], capture_output=True, timeout=600)
+        found = shutil.which("chromium")
+    return found
+
+
+CHROMIUM = chromium()
 if CHROMIUM is None:
-    pytest.skip("there is no chromium on this machine (Debian: apt install chromium)", allow_module_level=True)
+    pytest.skip("there is no chromium here, nor can it be installed (apt install chromium)", allow_module_level=True)
 
 ARGS = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-background-networking"]
 PICTURES = Path(__file__).parents[1] / "docs" / "figures"

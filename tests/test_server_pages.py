@@ -217,6 +217,30 @@ def test_a_campaign_from_two_tables(visitor: Visitor, tmp_path: Path, serving: S
         assert words in Page(found.text).text, change
 
 
+@pytest.mark.parametrize("ending", [".xlsx", ".parquet"])
+def test_tables_of_other_kinds(visitor: Visitor, tmp_path: Path, ending: str) -> None:
+    import csv
+
+    needed = pytest.importorskip("openpyxl" if ending == ".xlsx" else "pyarrow.csv", reason="cannot write such a table")
+    files = {}
+    for name, path in zip(("items", "probes"), copy_example(tmp_path), strict=True):
+        other = tmp_path / f"{name}{ending}"
+        if ending == ".xlsx":
+            book = needed.Workbook()
+            for row in csv.reader(path.read_text().splitlines()):
+                book.active.append([float(cell) if cell.replace(".", "").isdigit() else cell for cell in row])
+            book.save(other)
+        else:
+            import pyarrow.parquet
+
+            pyarrow.parquet.write_table(needed.read_csv(path), other)
+        files[name] = (other.name, other.read_bytes())
+    where = visitor.upload("/new", {}, files, page="/new").headers["location"]
+    assert "48 probes and 24 items." in seen(visitor.get(where))
+    fields = {"name": "other", "model": "main", "goal": "best", "noise": "sigma", "sigma": "3", "act": "check"}
+    assert "Every comparison of two items can be made" in seen(visitor.form(where, fields, page=where))
+
+
 def test_a_campaign_with_every_setting(visitor: Visitor, tmp_path: Path, serving: Serving) -> None:
     items, probes = copy_example(tmp_path)
     tables = {"probes": ("probes.csv", probes.read_bytes()), "items": ("items.csv", items.read_bytes())}

@@ -587,6 +587,22 @@ def test_formula_and_script_in_every_name_of_a_table(lab: Lab) -> None:
         assert again.status == 200
 
 
+def test_formula_and_script_in_labels_of_tokens(lab: Lab) -> None:
+    """They are shown in a terminal only, which must not obey them."""
+    from click.testing import CliRunner
+
+    from probewise.cli import main
+
+    for text in TEXTS:
+        shown = text.replace("\0", "")
+        command = ["user", "token", str(lab.folder), "see", "--scope", "see", "--label", shown]
+        assert CliRunner().invoke(main, command, catch_exceptions=False).exit_code == 0
+    listed = CliRunner().invoke(main, ["user", "list", str(lab.folder)], catch_exceptions=False).output
+    assert "<script>alert(1)</script>" in listed
+    assert "\x1b" not in listed
+    assert "\u202e" not in listed
+
+
 # --- timing of logins ------------------------------------------------------------------------------------------------
 
 

@@ -174,6 +174,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "algorithms/top_two": ("sequential", "contract"),
     "algorithms/lingape": ("guarantees", "lingape"),
     "algorithms/shares": ("lingape",),
+    "campaign/aggregates": ("aggregates",),
     "campaign/campaign": ("campaign", "campaign_faults", "campaign_storage", "sheets"),
     "campaign/ledger": ("campaign_faults", "campaign", "sheets"),
     "campaign/replay": ("campaign", "attained", "journals"),

@@ -242,7 +242,7 @@ def test_without_openpyxl_there_is_a_sentence(tmp_path: Path, monkeypatch: pytes
     with pytest.raises(pw.MissingExtra, match=r"reading a\.xlsx needs openpyxl; install probewise\[spreadsheet\]"):
         read_table(path)
     with pytest.raises(pw.MissingExtra, match=r"writing a\.xlsx needs openpyxl; install probewise\[spreadsheet\]"):
-        write_sheet(path, {"outcome": [None]}, fill="outcome")
+        write_sheet(path, {"outcome": [None]}, fill=["outcome"])
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import chdtrc, fdtrc, logsumexp
 
 from probewise.coordinates import Array
@@ -138,7 +138,7 @@ def check_adequacy(
     # where rounds disagree, misfit is what exceeds their disagreement
     error = sums.estimate.pure_error if drift.verdict in ("adequate", "unchecked") else drift.squares
     misfit, off = residuals(problem, sums.estimate, sums.pooled, sums.sigma, _level(error))
-    weight = sums.pooled.count / sums.sigma**2
+    weight = sums.pooled.weights / sums.sigma**2
     risk = Risk.of(problem, goal, sums.estimate, weight, misfit, leader, quantity)
     if sigma is not None and law.by_sums and not (error.degrees and (bounded or error.value)):
         found = "Linearity cannot be checked, because the noise is not stated and no round has replicates."
@@ -152,8 +152,8 @@ def check_adequacy(
 class _Sums:
     """The data by round and probe, in units of the noise where that is said."""
 
-    count: NDArray[np.int64]
-    """(R, n)."""
+    count: Array
+    """(R, n): as how many measurements they weigh."""
     mean: Array
     """(R, n)."""
     sigma: Array
@@ -176,7 +176,7 @@ class _Sums:
     @classmethod
     def of(cls, problem: Problem, rounds: Sequence[Measurements], sigma: Array, bounded: bool = True) -> _Sums:
         pooled = sum(rounds, Measurements.empty(problem.n_probes))
-        count = np.array([r.count for r in rounds]).reshape(-1, problem.n_probes)
+        count = np.array([r.weights for r in rounds]).reshape(-1, problem.n_probes)
         mean = np.array([r.mean for r in rounds]).reshape(-1, problem.n_probes)
         parts = [r.pure_error(sigma=sigma) for r in rounds]
         within = SumOfSquares(sum(p.value for p in parts), sum(p.degrees for p in parts))
@@ -186,7 +186,7 @@ class _Sums:
         lack = estimate.lack_of_fit
         if lack.degrees and problem.misfit.any():
             index = np.flatnonzero(pooled.count)
-            root = np.sqrt(pooled.count[index]) / sigma[index]
+            root = np.sqrt(pooled.weights[index]) / sigma[index]
             rows, target = root[:, None] * estimate.measured.probes, root * pooled.mean[index]
             lack = SumOfSquares(least(rows, target, root * problem.misfit[index]), lack.degrees)
         return cls(count, mean, sigma, pooled, estimate, within, between, bounded, problem.misfit, lack)
@@ -248,7 +248,7 @@ def _fit(
         found = f"Linearity cannot be checked, because {probes} probes were measured and {rank} numbers fitted to them."
         advice = "Measure other probes too, not planned ones; if the leader can be measured, measure it."
         return Check("fit", ask, "unchecked", found, advice)
-    count, level = sums.pooled.count, max(1.0, _level(error))
+    count, level = sums.pooled.weights, max(1.0, _level(error))
     evidence = _mixed(sums, lambda k: _missed(sums, k) / level - float(np.log1p(count / k).sum()))
     if departed is not None:  # the mean of the two
         evidence = float(np.logaddexp(evidence, departed)) - math.log(2.0)
@@ -285,7 +285,7 @@ def _scattered(sums: _Sums, scale: float) -> float:
 def _missed(sums: _Sums, scale: float) -> float:
     """min over θ of Σ g (m_i - x_i'θ)²/σ_i² over probes i, g = n²/(n + scale)."""
     index = np.flatnonzero(sums.pooled.count)
-    count = sums.pooled.count[index]
+    count = sums.pooled.weights[index]
     root = count / np.sqrt(count + scale) / sums.sigma[index]
     rows, target = root[:, None] * sums.estimate.measured.probes, root * sums.pooled.mean[index]
     return least(rows, target, root * sums.misfit[index])

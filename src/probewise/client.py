@@ -20,10 +20,11 @@ from urllib.parse import quote, unquote, urlsplit
 from probewise import errors
 from probewise.campaign import Campaign, Record, Rows, Storage, Told
 from probewise.campaign.exchange import entry, given
-from probewise.campaign.exchange.rows import COUNT, SUCCESSES, no_rows, open_rows
+from probewise.campaign.exchange.rows import no_rows, open_rows
 from probewise.campaign.exchange.told import recorded, unplanned
 from probewise.campaign.findings.confirmation import confirmations
 from probewise.campaign.journal import chain
+from probewise.campaign.state.charter import Charter
 from probewise.campaign.state.plan import MAX_ROUND, largest
 from probewise.errors import InvalidCampaign, ProbewiseError, StorageUnavailable
 
@@ -171,7 +172,7 @@ class Remote(Campaign):
         """Record outcomes: all rows of the table or, if one of them cannot be, none."""
         ledger = self.ledger
         lines = given.lines(rows, "probe" if off_plan else "measurement", ledger.charter)
-        sent = [_row(line, ledger.charter.aggregated) for line in lines]
+        sent = [_row(line, ledger.charter) for line in lines]
         check = unplanned(sent, ledger, True, again) if off_plan else recorded(sent, ledger, True)
         if dry_run:
             return check[1]
@@ -179,10 +180,11 @@ class Remote(Campaign):
         new, late, repeated, old = (tuple(found[name]) for name in ("recorded", "late", "repeated", "outdated"))
         return Told(new, late, repeated, old, found["empty"], False, found["sentence"])
 
-    def correct(self, measurement: str, outcome: float, *, reason: str) -> str:
+    def correct(self, measurement: str, outcome: float, *, reason: str, spread: float | None = None) -> str:
         """Give a row another outcome, also one that was voided; says what it did to the answer."""
         own = entry.said(reason, "a correction")
-        return str(self._done("correct", measurement=measurement, outcome=outcome, reason=own)["sentence"])
+        more = {} if spread is None else {"spread": spread}
+        return str(self._done("correct", measurement=measurement, outcome=outcome, reason=own, **more)["sentence"])
 
     def void(self, measurements: str | Iterable[str], *, reason: str) -> str:
         """Take rows out, measured or not, for a reason that is not their outcome; says what it did to the answer."""
@@ -202,11 +204,11 @@ class Remote(Campaign):
         self._done("note", text=entry.said(text, "a note"))
 
 
-def _row(line: given.Line, aggregated: bool) -> dict[str, Any]:
-    """A row as JSON has it; what is counted has its own name."""
+def _row(line: given.Line, charter: Charter) -> dict[str, Any]:
+    """A row as JSON has it; what is counted, or a mean, has its own name."""
     cells = {name: value for name, value in line.cells.items() if value is not None}
-    if aggregated and "outcome" in cells:
-        cells[SUCCESSES] = cells.pop("outcome")
+    if charter.aggregated and "outcome" in cells:
+        cells[charter.told[1]] = cells.pop("outcome")
     own = {name: value if isinstance(value, bool | int | float | str) else str(value) for name, value in cells.items()}
-    needed = {SUCCESSES: None, COUNT: None} if aggregated else {"outcome": None}
+    needed = dict.fromkeys(charter.told[:2] if charter.aggregated else charter.told[:1])
     return {**needed, **own}

@@ -44,7 +44,7 @@ def _against(problem: Problem, measurements: Measurements, off: Array) -> Bets |
     at = np.flatnonzero(measurements.count)
     if bettor is None or not off[at].any():
         return None
-    rows, scale, count = problem.probes[at] / problem.unit, problem.sigma[at], measurements.count[at]
+    rows, scale, count = problem.probes[at] / problem.unit, problem.sigma[at], measurements.weights[at]
     root = np.sqrt(count) / scale
     rest = root * off[at]
     basis = np.linalg.svd(root[:, None] * rows, full_matrices=False)

@@ -104,13 +104,13 @@ def least_squares(
     """
     matrix, unit, scale = _checked(probes, measurements, sigma, unit)
     index = _measured(measurements)
-    count, mean = measurements.count[index], measurements.mean[index]
-    made = _made(matrix[index], unit, np.sqrt(count) / scale[index])
+    weight, mean = measurements.weights[index], measurements.mean[index]
+    made = _made(matrix[index], unit, np.sqrt(weight) / scale[index])
     span, root = made.span, made.root
     solution = made.factor.solved(root * mean)
     residual = root * (mean - span.probes @ solution)
     wanted = bettor is not None or misfit is not None
-    seen = (root**2 / np.maximum(count, 1))[:, None] * (made.rows @ made.whitener) if wanted else None
+    seen = (root**2 / np.where(weight > 0, weight, 1))[:, None] * (made.rows @ made.whitener) if wanted else None
     return Estimate(
         theta=span.transform @ solution,
         information=made.information,
@@ -120,7 +120,7 @@ def least_squares(
         pure_error=measurements.pure_error_in(scale),
         bettor=bettor,
         seen=seen,
-        misfit=None if misfit is None else count * misfit[index],
+        misfit=None if misfit is None else weight * misfit[index],
     )
 
 
@@ -128,7 +128,7 @@ def least_squares(
 def solution(probes: Array, measurements: Measurements, *, sigma: Array, unit: Array) -> Array:
     """(d,): the ``theta`` of ``least_squares``, for who needs no more."""
     index = _measured(measurements)
-    root = np.sqrt(measurements.count[index]) / sigma[index]
+    root = np.sqrt(measurements.weights[index]) / sigma[index]
     span = _spanned(probes[index] if root.any() else np.zeros((1, unit.size)), unit)
     factor = _factored(root[:, None] * span.probes)
     return np.asarray(span.transform @ factor.solved(root * measurements.mean[index]))
@@ -234,7 +234,7 @@ def ridge(
         raise InvalidDesign(f"penalty must be positive and finite, got {penalty!r}; 1 is usual.")
     matrix, unit, scale = _checked(probes, measurements, sigma)
     index = np.flatnonzero(measurements.count)
-    root = np.sqrt(measurements.count[index]) / scale[index] / math.sqrt(penalty)
+    root = np.sqrt(measurements.weights[index]) / scale[index] / math.sqrt(penalty)
     stacked = np.vstack([root[:, None] * matrix[index], np.eye(unit.size)])
     target = np.concatenate([root * measurements.mean[index], np.zeros(unit.size)])
     factor = _factored(stacked)

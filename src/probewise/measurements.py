@@ -41,6 +41,13 @@ class Measurements:
     """(n,): mean outcome of each probe, 0 for a probe without measurement."""
     scatter: Array
     """(n,): sum of squared deviations from the mean, 0 for a probe with fewer than two measurements."""
+    weight: Array | None = None
+    """(n,): as how many measurements they weigh, where rows bring their own precision; None for as many as there are.
+
+    Means and scatters are weighted then: the noise of a row of weight w has the scale σ/√w.
+    """
+    degrees: Counts | None = None
+    """(n,): degrees of freedom of the scatter, where that of some measurements is not known; None if all of it is."""
 
     def __post_init__(self) -> None:
         count, mean = _whole(self.count, "count"), _finite(self.mean, "mean")
@@ -60,8 +67,11 @@ class Measurements:
                 f"probe {probe} has mean {mean[probe]} and scatter {scatter[probe]}, which {count[probe]} "
                 "measurements cannot have; build measurements with Measurements.from_outcomes."
             )
-        for name, array in (("count", count), ("mean", mean), ("scatter", scatter)):
-            array.setflags(write=False)
+        weight, degrees = _weights(self.weight, count), _freedom(self.degrees, count)
+        fields = {"count": count, "mean": mean, "scatter": scatter, "weight": weight, "degrees": degrees}
+        for name, array in fields.items():
+            if array is not None:
+                array.setflags(write=False)
             object.__setattr__(self, name, array)
 
     @classmethod
@@ -70,8 +80,10 @@ class Measurements:
         return cls(np.zeros(n_probes, dtype=np.int64), np.zeros(n_probes), np.zeros(n_probes))
 
     @classmethod
-    def from_outcomes(cls, n_probes: int, indices: ArrayLike, outcomes: ArrayLike) -> Measurements:
-        """Statistics of ``outcomes`` (k,) of the probes numbered ``indices`` (k,), in two passes."""
+    def from_outcomes(
+        cls, n_probes: int, indices: ArrayLike, outcomes: ArrayLike, weights: ArrayLike | None = None
+    ) -> Measurements:
+        """Statistics of ``outcomes`` (k,) of the probes numbered ``indices`` (k,), in two passes; (k,) ``weights``."""
         index, outcome = _whole(indices, "indices"), _finite(outcomes, "outcomes")
         if index.size != outcome.size:
             raise InvalidMeasurements(
@@ -84,6 +96,8 @@ class Measurements:
                 f"indices must lie between 0 and {n_probes - 1}, got {index[at]} at position {at}."
             )
         count = np.bincount(index, minlength=n_probes)
+        if weights is not None:
+            return _weighed(cls, n_probes, index, outcome, _finite(weights, "weights"))
         mean: Array = np.bincount(index, outcome, n_probes) / np.maximum(count, 1)
         # The mean of the deviations from a rounded mean is the rounding error of that mean.
         mean += np.bincount(index, outcome - mean[index], n_probes) / np.maximum(count, 1)
@@ -97,13 +111,17 @@ class Measurements:
                 f"only measurements of the same probes can be added, got {self.n_probes} and {other.n_probes} probes."
             )
         count = self.count + other.count
-        share = other.count / np.maximum(count, 1)
+        weight = None if self.weight is None and other.weight is None else self.weights + other.weights
+        share = other.weights / np.maximum(count, 1) if weight is None else other.weights / np.where(count, weight, 1)
         shift = other.mean - self.mean
-        scatter = self.scatter + other.scatter + shift**2 * self.count * share
+        scatter = self.scatter + other.scatter + shift**2 * self.weights * share
         mean = self.mean + shift * share
         if not np.isfinite(mean + scatter).all():
             return Measurements(count, mean, scatter)  # which refuses it
-        return _as_they_are(count, mean, scatter)
+        degrees = None
+        if self.degrees is not None or other.degrees is not None:
+            degrees = self.freedom + other.freedom + ((self.count > 0) & (other.count > 0))
+        return _as_they_are(count, mean, scatter, weight, degrees)
 
     @property
     def n(self) -> int:
@@ -117,8 +135,18 @@ class Measurements:
 
     @property
     def total(self) -> Array:
-        """(n,): sum of the outcomes of each probe."""
-        return self.count * self.mean
+        """(n,): sum of the outcomes of each probe, weighted."""
+        return self.weights * self.mean
+
+    @property
+    def weights(self) -> Array:
+        """(n,): as how many measurements those of each probe weigh."""
+        return self.count if self.weight is None else self.weight  # type: ignore[return-value]
+
+    @property
+    def freedom(self) -> Counts:
+        """(n,): degrees of freedom of the scatter of each probe."""
+        return np.maximum(self.count - 1, 0) if self.degrees is None else self.degrees
 
     def cost(self, cost: ArrayLike = 1.0) -> float:
         """What the measurements cost, for a cost per measurement that is one number or one per probe (n,)."""
@@ -133,16 +161,53 @@ class Measurements:
 
     def pure_error_in(self, scale: Array) -> SumOfSquares:
         """The same for scales (n,) that are known to be positive."""
-        return SumOfSquares(float((self.scatter / scale**2).sum()), int(np.maximum(self.count - 1, 0).sum()))
+        return SumOfSquares(float((self.scatter / scale**2).sum()), int(self.freedom.sum()))
 
 
-def _as_they_are(count: Counts, mean: Array, scatter: Array) -> Measurements:
+def _as_they_are(
+    count: Counts, mean: Array, scatter: Array, weight: Array | None, degrees: Counts | None
+) -> Measurements:
     """Measurements of which nothing has to be checked: the sum of two that are possible."""
     made = object.__new__(Measurements)
-    for name, array in (("count", count), ("mean", mean), ("scatter", scatter)):
-        array.setflags(write=False)
+    fields = (("count", count), ("mean", mean), ("scatter", scatter), ("weight", weight), ("degrees", degrees))
+    for name, array in fields:
+        if array is not None:
+            array.setflags(write=False)
         object.__setattr__(made, name, array)
     return made
+
+
+def _weighed(cls: type[Measurements], n_probes: int, index: Counts, outcome: Array, weights: Array) -> Measurements:
+    """Statistics of outcomes that weigh as so many measurements each."""
+    if weights.size != outcome.size or (weights <= 0).any():
+        raise InvalidMeasurements(
+            "every outcome needs a positive weight, the number of measurements that it stands for."
+        )
+    weight: Array = np.bincount(index, weights, n_probes).astype(np.float64)
+    one = np.where(weight > 0, weight, 1.0)
+    mean: Array = np.bincount(index, weights * outcome, n_probes) / one
+    mean += np.bincount(index, weights * (outcome - mean[index]), n_probes) / one
+    scatter = np.bincount(index, weights * (outcome - mean[index]) ** 2, n_probes).astype(np.float64)
+    count = np.bincount(index, minlength=n_probes)
+    return cls(count, mean, np.where(count > 1, scatter, 0.0), weight)
+
+
+def _weights(weight: Array | None, count: Counts) -> Array | None:
+    if weight is None:
+        return None
+    found = _finite(weight, "weight")
+    if found.shape != count.shape or ((found > 0) != (count > 0)).any() or (found < 0).any():
+        raise InvalidMeasurements("weight needs one number per probe, positive where there are measurements, else 0.")
+    return found
+
+
+def _freedom(degrees: Counts | None, count: Counts) -> Counts | None:
+    if degrees is None:
+        return None
+    found = _whole(degrees, "degrees")
+    if found.shape != count.shape or (found < 0).any() or (found > np.maximum(count - 1, 0)).any():
+        raise InvalidMeasurements("degrees of a probe lie between 0 and the number of its measurements less one.")
+    return found
 
 
 def per_probe(

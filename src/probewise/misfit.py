@@ -79,7 +79,7 @@ def residuals(
     if not lack.degrees:
         return 0.0, ()
     index = np.flatnonzero(data.count)
-    weight = data.count[index] / sigma[index] ** 2
+    weight = data.weights[index] / sigma[index] ** 2
     rows = problem.probes[index]
     free = np.clip(1.0 - weight * ((rows @ fit.whitener) ** 2).sum(axis=1), 0.0, 1.0)
     # E Σ w_i residual_i² = (p - r)·level + misfit² Σ w_i (1 - h_i), if the misfits are uncorrelated

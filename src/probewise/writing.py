@@ -6,6 +6,7 @@ import importlib.util
 import io
 import math
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import IO, Any
 
@@ -45,11 +46,11 @@ def write_sheet(
     path: str | Path,
     columns: Mapping[str, Sequence[Any]],
     *,
-    fill: str,
+    fill: Sequence[str],
     low: float = -math.inf,
     high: float = math.inf,
 ) -> None:
-    """Write a spreadsheet to fill in: headings stay in view, and only the column ``fill`` and new ones can be changed.
+    """Write a spreadsheet to fill in: headings stay in view, and only the columns ``fill`` and new ones can be changed.
 
     The column takes numbers from ``low`` to ``high`` only. The sheet is protected without a password.
     """
@@ -80,7 +81,7 @@ def _xlsx(
     columns: Mapping[str, Sequence[Any]],
     path: Path,
     *,
-    fill: str | None = None,
+    fill: Sequence[str] = (),
     limits: tuple[float, float] = (-math.inf, math.inf),
 ) -> bytes:
     if importlib.util.find_spec("openpyxl") is None:
@@ -101,8 +102,8 @@ def _xlsx(
         widest = max((len(str(cell)) for cell in (name, *cells[:200]) if cell is not None), default=8)
         sheet.column_dimensions[sheet.cell(1, at).column_letter].width = min(max(widest + 2, 9), 60)
     sheet.freeze_panes = "A2"
-    if fill is not None:
-        _guard(sheet, list(columns).index(fill) + 1, rows, limits)
+    if fill:
+        _guard(sheet, [list(columns).index(name) + 1 for name in fill], rows, limits)
     out = io.BytesIO()
     book.save(out)
     return out.getvalue()
@@ -119,15 +120,15 @@ def _set(cell: Any, value: Any) -> None:
         cell.value = value.item() if isinstance(value, np.generic) else value
 
 
-def _guard(sheet: Any, fill: int, rows: int, limits: tuple[float, float]) -> None:
-    """Unlock one column and what is to the right of all, lock the rest, and let the column take numbers only."""
+def _guard(sheet: Any, fill: Sequence[int], rows: int, limits: tuple[float, float]) -> None:
+    """Unlock some columns and what is to the right of all, lock the rest; the first of them takes numbers only."""
     from openpyxl.styles import PatternFill, Protection
     from openpyxl.utils import get_column_letter
     from openpyxl.worksheet.datavalidation import DataValidation
 
     free = Protection(locked=False)
-    for row in range(2, rows + 2):
-        cell = sheet.cell(row, fill)
+    for row, column in product(range(2, rows + 2), fill):
+        cell = sheet.cell(row, column)
         cell.protection = free
         cell.fill = PatternFill("solid", fgColor="FFF7DC")
     for at in range(sheet.max_column + 1, sheet.max_column + 1 + _SPARE):
@@ -141,7 +142,7 @@ def _guard(sheet: Any, fill: int, rows: int, limits: tuple[float, float]) -> Non
     )
     rule = DataValidation("decimal", operator="between", formula1=repr(low), formula2=repr(high), allow_blank=True)
     rule.error, rule.errorTitle, rule.showErrorMessage = said, "No number", True
-    rule.add(f"{get_column_letter(fill)}2:{get_column_letter(fill)}{rows + 1}")
+    rule.add(f"{get_column_letter(fill[0])}2:{get_column_letter(fill[0])}{rows + 1}")
     sheet.add_data_validation(rule)
     sheet.protection.sheet = True
     for allowed in ("sort", "autoFilter", "formatColumns", "formatRows", "formatCells", "insertColumns", "insertRows"):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import getpass
 import secrets
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from probewise.algorithms import Algorithm, Sage
 from probewise.campaign.exchange import entry
@@ -23,14 +22,13 @@ from probewise.campaign.journal import chain
 from probewise.campaign.journal.bodies import STOCK
 from probewise.campaign.journal.lines import Lines
 from probewise.campaign.journal.places import storage_at
-from probewise.campaign.journal.records import Record, Request
+from probewise.campaign.journal.records import Record, Request, user
 from probewise.campaign.journal.storage import Storage
 from probewise.campaign.state.charter import Charter, limits
 from probewise.campaign.state.ledger import Ledger, stocked
 from probewise.campaign.state.plan import MAX_ROUND, largest
 from probewise.campaign.state.replay import Trail, replay
 from probewise.campaign.state.sheet import VOIDED, row_id
-from probewise.cells import visible
 from probewise.dialects import PLAIN
 from probewise.errors import InvalidCampaign, InvalidRows, StorageConflict, StorageUnavailable
 from probewise.estimate import least_squares
@@ -58,7 +56,7 @@ class Campaign:
 
     def __init__(self, store: Storage, first: Record, *, author: str | None, once: bool = False) -> None:
         self._store = store
-        self.author = author or _user()
+        self.author = author or user()
         """Who writes the next records."""
         self.request: Request | None = None
         """What the next change answers, if that has a key; a change that was made before under it is refused."""
@@ -84,7 +82,8 @@ class Campaign:
         amendments: float = 0.0,
         outcome_name: str = "",
         unit: str = "",
-        aggregated: bool = False,
+        aggregated: bool | Literal["means"] = False,
+        weighted: bool = False,
     ) -> Campaign:
         """Begin a campaign in a new file (SQLite, or JSON lines if it ends with .jsonl) or in a database (a URL).
 
@@ -92,7 +91,8 @@ class Campaign:
         problem was made from, or the features; ``outcome_range`` (low, high) refuses outcomes outside, None being no
         limit. ``amendments`` is a share of delta set aside for data that change after they were looked at.
         ``outcome_name`` and ``unit`` say what is measured, as "yield" and "%": sheets, sentences and reports use them.
-        With ``aggregated``, sheets have a row for each probe, to be told with its n and successes.
+        With ``aggregated``, sheets have a row for each probe, to be told with its n and successes or, if there are none
+        or it is "means", with mean and standard deviation of all. With ``weighted``, rows bring their own precision.
         """
         store = storage_at(path)
         charter = Charter(
@@ -107,8 +107,9 @@ class Campaign:
             PLAIN if problem.tables is None else problem.tables[0].dialect,
             Quantity(outcome_name, unit),
             aggregated=aggregated,
+            weighted=weighted,
         ).prepared()
-        first = Record.new("created", charter.to_json(), author=author or _user(), after=None)
+        first = Record.new("created", charter.to_json(), author=author or user(), after=None)
         try:
             chain.write(store, first)
         except StorageConflict:
@@ -212,10 +213,14 @@ class Campaign:
         _, news = self._changed(propose)
         return replace(told[0], sentence=" ".join([told[0].sentence, *news]))
 
-    def correct(self, measurement: str, outcome: float, *, reason: str) -> str:
-        """Give a row another outcome, also one that was voided; says what it did to the answer."""
+    def correct(self, measurement: str, outcome: float, *, reason: str, spread: float | None = None) -> str:
+        """Give a row another outcome, also one that was voided; says what it did to the answer.
+
+        Rows that were told together by their mean, or total, are corrected together. ``spread`` is their standard
+        deviation, or what a row brings of its own precision: its standard error or exposure.
+        """
         why = entry.said(reason, "a correction")
-        written, news = self._changed(lambda ledger: corrected(measurement, outcome, why, ledger))
+        written, news = self._changed(lambda ledger: corrected(measurement, outcome, why, ledger, spread))
         value = self._ledger.outcome(place(measurement, self._ledger))
         return " ".join([f"{measurement} is {value!r} now." if written else f"{measurement} was so already.", *news])
 
@@ -225,7 +230,7 @@ class Campaign:
         why = entry.said(reason, "voiding")
 
         def propose(ledger: Ledger) -> Proposal:
-            places = dict.fromkeys(place(text, ledger) for text in ids)
+            places = dict.fromkeys(own for text in ids for own in ledger.together(place(text, ledger)))
             left = [own for own in places if ledger.sheet(own[0]).states[own[1] - 1] != VOIDED]
             return ("voided", {"rows": [row_id(*own) for own in left], "reason": why}) if left else None
 
@@ -390,10 +395,3 @@ class Campaign:
         # unless the data contradict what it rests on
         certified = same or scrutinised(self._ledger, self._replayed(self._ledger), leader).certifies
         return written, news(before, now, self._ledger, certified=certified)
-
-
-def _user() -> str:
-    try:
-        return visible(getpass.getuser())  # a system may give bytes that are no text
-    except (OSError, KeyError):
-        return "unknown"

@@ -12,7 +12,6 @@ from probewise.cli import output
 from probewise.cli.campaigns import author_option, check_ending, check_folder, opened, path_argument, print_table
 from probewise.cli.inputs import FILE, INTEGER
 from probewise.cli.output import json_option
-from probewise.writing import write_sheet
 
 if TYPE_CHECKING:
     from probewise.campaign import Campaign, Rows
@@ -80,8 +79,7 @@ def command(
 
 def _give(rows: Rows, out: Path | None, as_json: bool) -> None:
     if rows and out is not None and out.suffix.casefold() == ".xlsx":
-        low, high = rows.charter.outcome_range
-        write_sheet(out, rows.to_fill_in, fill=rows.charter.quantity.heading, low=low, high=high)
+        rows.write_xlsx(out)
     elif rows and out is not None:
         rows.to_csv(out)
     if as_json:

@@ -103,8 +103,18 @@ _UNSAID = (
 @click.option("--unit", default="", metavar="UNIT", help="The unit of outcomes, such as %, mg/l or °C.")
 @click.option(
     "--aggregated",
+    type=click.Choice(["yes", "means"]),
+    is_flag=False,
+    flag_value="yes",
+    metavar="[means]",
+    help="One row per probe on every sheet, to be told with n and successes (--outcome bounded), n and the total of "
+    "counts (--outcome poisson), else with n, mean and standard deviation; with means, the latter in any case.",
+)
+@click.option(
+    "--weighted",
     is_flag=True,
-    help="One row per probe on every sheet, to be told with n and successes. Needs --outcome bounded.",
+    help="Every row brings its own standard error (se), or the exposure of a count, which must be known before its "
+    "outcome; a standard error computed from the few readings themselves is not proven.",
 )
 @click.option(
     "--gap", "gaps", type=NUMBER, multiple=True, metavar="G",
@@ -134,7 +144,8 @@ def command(
     outcome_range: tuple[float, float] | None,
     outcome_name: str,
     unit: str,
-    aggregated: bool,
+    aggregated: str | None,
+    weighted: bool,
     gaps: tuple[float, ...],
     dry_run: bool,
     author: str | None,
@@ -188,7 +199,8 @@ def command(
             amendments=amendments,
             outcome_name=outcome_name,
             unit=unit,
-            aggregated=aggregated,
+            aggregated="means" if aggregated == "means" else aggregated is not None,
+            weighted=weighted,
         )  # before anything is printed: whoever reads that may leave
     if as_json:
         found = _json(campaign, expected, odd) | roles(problem) | {"round_choices": _choices(choice)}

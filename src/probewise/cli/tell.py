@@ -29,7 +29,8 @@ def command(path: str, table: Path, dry_run: bool, off_plan: bool, author: str |
 
     TABLE has the columns measurement and outcome, as `probewise ask` wrote them, with some or all of the rows in any
     order; - stands for standard input. Rows without an outcome stay open. You may tell the same table twice without
-    harm. Extra columns are kept as notes.
+    harm. Extra columns are kept as notes. Where sheets are aggregated, the columns are n and successes, total, or mean
+    with sd (the standard deviation of the n outcomes, divided by n - 1) or sum_of_squares (of the outcomes).
 
     \b
     Example

@@ -293,13 +293,13 @@ def believed(
     settings = settings or Settings()
     rows = np.flatnonzero(data.count)
     centre, scale = _scaled(data)
-    weights = data.count[rows]
+    weights = data.weights[rows]
     pure = float((data.scatter[rows] / relative[rows] ** 2).sum()) / scale**2
     found = _Data(
         rows,
         (data.mean[rows] - centre) / scale,
         relative[rows] ** 2 / weights,
-        (pure, int((weights - 1).sum())),
+        (pure, int(data.freedom.sum())),
         _Powers.between(columns, rows, rows),
     )
     drawn = _drawn(found, settings.prior(columns), settings.draws)

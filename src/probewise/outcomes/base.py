@@ -138,6 +138,28 @@ class Law(abc.ABC):
         """What a failure and a success count, if outcomes can be told as numbers of successes; else None."""
         return None
 
+    summed: ClassVar[str] = "mean"
+    """What a row says of several outcomes beside their number: their mean, or their total."""
+    weighed: ClassVar[str | None] = None
+    """The column in which a row may bring its own precision, known before its outcome; None if the law has none."""
+
+    @property
+    def needs_spread(self) -> bool:
+        """Whether the standard deviation of several outcomes has to be told with their mean."""
+        return not self.known
+
+    def impossible(self, n: int, mean: float, scatter: float | None) -> str:
+        """What is wrong with a mean of n outcomes that scatter so about it, in words; empty if nothing is."""
+        return ""
+
+    def weights(self, told: Array, scale: Array) -> Array:
+        """(k,): as how many measurements rows weigh that bring (k,) numbers in the column ``weighed``."""
+        return np.ones(told.size)
+
+    def told_weights(self, weights: Array, scale: Array) -> Array:
+        """(k,): what such rows bring in that column."""
+        return weights
+
     def after(self, means: Array, data: Measurements) -> Law:
         """The same law, with what can be learned of it from data and the (n,) means that they suggest."""
         return self

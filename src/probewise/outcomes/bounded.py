@@ -24,6 +24,10 @@ _SHARES = np.log(np.tile(_FALLING / _FALLING.sum() / len(_LEVELS), len(_LEVELS))
 """(5 L,): log of the share of an account that begins on each level and stake."""
 
 
+_ROUNDED = 0.01
+"""By how much of itself a scatter may be too large, as numbers that people write are rounded."""
+
+
 @dataclass(frozen=True)
 class Bounded(BettingLaw):
     """Outcomes between two bounds, with a mean that is linear in the features; nothing else is assumed."""
@@ -53,6 +57,24 @@ class Bounded(BettingLaw):
     def ends(self) -> tuple[float, float]:
         """The two bounds."""
         return self.low, self.high
+
+    @property
+    def needs_spread(self) -> bool:
+        """True: the mean alone does not say how outcomes scatter, and half of the range would be wasteful."""
+        return True
+
+    def impossible(self, n: int, mean: float, scatter: float | None) -> str:
+        """A mean beyond the range, or more scatter than outcomes at the two bounds have with that mean."""
+        if not self.low <= mean <= self.high:
+            return f"expected {self.expected}, as outcomes follow the law '{self.name}'"
+        most = n * (mean - self.low) * (self.high - mean)
+        if scatter is not None and scatter > (1.0 + _ROUNDED) * most + 1e-12 * self.span**2:
+            top = math.sqrt(most / (n - 1)) if n > 1 else 0.0
+            return (
+                f"but {n:,} outcomes from {self.low:g} to {self.high:g} with a mean of {mean:g} have a standard "
+                f"deviation of at most {top:.4g}"
+            )
+        return ""
 
     @property
     def shares(self) -> Array:

@@ -31,6 +31,7 @@ class Gaussian(Law):
     """Whether noise is known to be normal, with a standard deviation of at most sigma; of unknown scale it must be."""
 
     name: ClassVar[str] = "gaussian"
+    weighed: ClassVar[str | None] = "se"
     summary: ClassVar[str] = "Noise with light tails, of a known scale, or normal noise of an unknown one."
 
     def __post_init__(self) -> None:
@@ -90,6 +91,14 @@ class Gaussian(Law):
     def log_account(self, total: Array, precision: Array, unit: Array, bound: float) -> Array:
         """A mixture of Gaussian bets: docs/sage.md, Lemma 2."""
         return log_wealth(total / bound, precision, unit)
+
+    def weights(self, told: Array, scale: Array) -> Array:
+        """(k,): (σ/se)², for standard errors that were known before the outcomes."""
+        return np.asarray((scale / told) ** 2)
+
+    def told_weights(self, weights: Array, scale: Array) -> Array:
+        """(k,): the standard errors, σ/√weight."""
+        return np.asarray(scale / np.sqrt(weights))
 
     def outcomes(self, means: Array, scale: Array, rng: np.random.Generator) -> Array:
         """Outcomes with normal noise."""

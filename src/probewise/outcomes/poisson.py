@@ -37,6 +37,8 @@ class Poisson(CountLaw, BettingLaw):
     name: ClassVar[str] = "poisson"
     summary: ClassVar[str] = "Counts of independent events (Poisson); counts that scatter more are not covered."
     by_sums: ClassVar[bool] = False
+    summed: ClassVar[str] = "total"
+    weighed: ClassVar[str | None] = "exposure"
 
     def __post_init__(self) -> None:
         if isinstance(self.rate, bool) or not isinstance(self.rate, int | float) or not 0 < self.rate < math.inf:
@@ -56,14 +58,19 @@ class Poisson(CountLaw, BettingLaw):
         """With the counts that are expected of each probe, and so how much they scatter."""
         if not data.n:
             return self
-        overall = max(float(data.total.sum()), 1.0) / data.n
-        least = max(1.0 / data.n, _LEAST * overall)
+        seen = float(data.weights.sum())
+        overall = max(float(data.total.sum()), 1.0) / seen
+        least = max(1.0 / seen, _LEAST * overall)
         expected = np.maximum(np.where(np.isfinite(means), means, overall), least)
         return ExpectedCounts(overall, tuple(expected.tolist()))
 
     def bettor(self, measurements: Measurements) -> Bettor | None:
         """Bets in units of the rate; where the same is expected of all probes, it cancels."""
         return PoissonRound.of(self.rate, measurements)
+
+    def weights(self, told: Array, scale: Array) -> Array:
+        """(k,): the exposure itself; an outcome is then a count divided by it."""
+        return told
 
     @property
     def noise(self) -> str:

@@ -75,7 +75,8 @@ SETTINGS: dict[str, Shape] = {
     "range": {"type": ["array", "null"], "items": _NUMBER, "minItems": 2, "maxItems": 2},
     "outcome_name": {"type": "string", "maxLength": 40},
     "unit": {"type": "string", "maxLength": 40},
-    "aggregated": {"type": "boolean"},
+    "aggregated": {"enum": [False, True, "means"]},
+    "weighted": {"type": "boolean"},
 }
 """What a campaign is created with."""
 
@@ -268,7 +269,7 @@ _CELLS: Shape = {
     "additionalProperties": {
         "type": "object", "maxProperties": 3, "additionalProperties": {"type": "string", "maxLength": 200},
     },
-    "description": "ids of rows, each with what was typed under outcome, or n and successes",
+    "description": "ids of rows, each with what was typed in the columns that are filled in",
 }  # fmt: skip
 _FLAG: Shape = {"type": "boolean"}
 
@@ -298,11 +299,11 @@ WAYS: tuple[Way, ...] = (
         _body(["text"], text={"type": "string", "minLength": 1, "maxLength": 10_000})),
     Way("POST", f"{ONE}/preview", "see", preview, "What a correction or voiding would change",
         _body(["change"], change={"type": "string", "enum": ["correct", "void"]}, measurement=_ID,
-              outcome={"type": ["number", "string"], "maxLength": 100}, reason=_REASON,
+              outcome={"type": ["number", "string"], "maxLength": 100}, spread={"type": "number"}, reason=_REASON,
               measurements={"type": "array", "items": _ID, "minItems": 1, "maxItems": 10_000})),
     Way("POST", f"{ONE}/correct", "amend", correct, "Give a row another outcome",
         _body(["measurement", "outcome", "reason"], measurement=_ID,
-              outcome={"type": ["number", "string"], "maxLength": 100}, reason=_REASON)),
+              outcome={"type": ["number", "string"], "maxLength": 100}, spread={"type": "number"}, reason=_REASON)),
     Way("POST", f"{ONE}/void", "amend", void, "Take rows out",
         _body(["measurements", "reason"], reason=_REASON,
               measurements={"type": "array", "items": _ID, "minItems": 1, "maxItems": 10_000})),

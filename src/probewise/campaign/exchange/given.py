@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from probewise import cells
-from probewise.campaign.exchange.rows import SUCCESSES, Rows
+from probewise.campaign.exchange.rows import SPREADS, Rows
 from probewise.campaign.state.charter import Charter
 from probewise.dialects import Dialect, fault, spelled
 from probewise.errors import InvalidProblem, InvalidRows
@@ -34,6 +34,10 @@ class Line:
     """Name of a column -> cell; None where it is empty."""
     heading: str = "outcome"
     """What the table calls the column of outcomes."""
+    value: float | None = None
+    """The outcome, if it was looked at already."""
+    tally: tuple[int, float | None] | None = None
+    """How many rows from this one on were told together by their mean, and how they scatter about it."""
 
     def fault(self, column: str, expected: str) -> InvalidRows:
         """What is wrong with a cell."""
@@ -47,7 +51,8 @@ def lines(table: Tabular, first: str, charter: Charter) -> list[Line]:
 
     Where a file does not show its decimal sign, it is the one that sheets are written with.
     """
-    names = (SUCCESSES,) if charter.aggregated else charter.quantity.columns
+    names = charter.told[1:2] if charter.aggregated else charter.quantity.columns
+    numbers = SPREADS if charter.by_means else charter.told[1:] if charter.weighted else ()
     if isinstance(table, str | Path):
         table = _file(Path(table))
     if isinstance(table, Rows):
@@ -56,7 +61,7 @@ def lines(table: Tabular, first: str, charter: Charter) -> list[Line]:
         table = [{first: own, "outcome": value} for own, value in table.items()]
     if isinstance(table, Sequence):
         return _dictionaries(table, first, names)
-    return _table(table, first, names, charter.dialect)
+    return _table(table, first, names, charter.dialect, numbers)
 
 
 def _heading(header: Iterable[str], first: str, names: Sequence[str], where: str, word: str = "") -> str:
@@ -93,7 +98,7 @@ def _dictionaries(rows: Sequence[Any], first: str, names: Sequence[str]) -> list
     return out
 
 
-def _table(source: Any, first: str, names: Sequence[str], written: Dialect) -> list[Line]:
+def _table(source: Any, first: str, names: Sequence[str], written: Dialect, numbers: Sequence[str]) -> list[Line]:
     """A `Table` or a data frame, where NaN stands for an empty cell."""
     from probewise.tables import frame_table
 
@@ -103,8 +108,8 @@ def _table(source: Any, first: str, names: Sequence[str], written: Dialect) -> l
         raise InvalidRows(f"rows are a table with the columns {wanted}, got {type(source).__name__}.")
     heading = _heading(table.header, first, names, table.name, "column ")
     columns = [
-        _spelled(table, heading, written)
-        if name == heading
+        _spelled(table, name, written)
+        if name == heading or name in numbers
         else column.tolist()
         if isinstance(column, np.ndarray)
         else column

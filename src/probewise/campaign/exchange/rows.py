@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -24,7 +25,9 @@ from probewise.tables import Table, TableLike, as_text, frame_table
 OWN = ("measurement", "round", "probe", "replicate", "outcome")
 """Columns of every sheet; the laboratory's own columns of the probe come after them."""
 COUNT, SUCCESSES = "n", "successes"
-"""Columns of an aggregated sheet instead of the last two."""
+"""Columns of an aggregated sheet instead of the last two, where outcomes are counted."""
+SPREADS = ("sd", "sum_of_squares")
+"""Columns that say how outcomes scatter which are told by their mean; a table has one of them."""
 STATE, STATES = "state", ("open", "missing", "recorded", "voided")
 """The column that an export has besides, and its words."""
 
@@ -66,7 +69,7 @@ class Rows:
 
     @property
     def _names(self) -> tuple[str, ...]:
-        own = (*OWN[:3], COUNT, SUCCESSES) if self.charter.aggregated else OWN
+        own = (*OWN[:3], *self.charter.told) if self.charter.aggregated else (*OWN, *self.charter.told[1:])
         return (*own, *shown_columns(self.charter))
 
     def _parts(self) -> Iterator[dict[str, list[Any]]]:
@@ -77,13 +80,26 @@ class Rows:
         return _parts(self.charter, self.sheet, self.sheet.states == OPEN)
 
     def filled(self, outcomes: Any) -> list[dict[str, Any]]:
-        """The same rows with one outcome each, or number of successes, in order, as ``tell`` takes them."""
-        values = np.asarray(outcomes, dtype=np.float64).tolist()
-        ids = self.columns["measurement"]
-        if self.charter.aggregated:
-            cells = zip(ids, self.columns[COUNT], values, strict=True)
-            return [{"measurement": own, COUNT: n, SUCCESSES: value} for own, n, value in cells]
-        return [{"measurement": own, "outcome": value} for own, value in zip(ids, values, strict=True)]
+        """The same rows with one outcome each, or number of successes, in order, as ``tell`` takes them.
+
+        Where more than one number is told of a row, as mean and standard deviation, ``outcomes`` is a table of them.
+        """
+        ids, told, n = self.columns["measurement"], self.charter.told, self.columns.get(COUNT, [])
+        values = np.asarray(outcomes, dtype=np.float64)
+        values = values if values.ndim > 1 else values[:, None]
+        names = told[1:] if self.charter.aggregated else told
+        rows = [dict(zip(names, row, strict=False)) for row in values.tolist()]
+        counted = [{COUNT: own} for own in n] if self.charter.aggregated else [{} for _ in ids]
+        return [{"measurement": own, **c, **row} for own, c, row in zip(ids, counted, rows, strict=True)]
+
+    def write_xlsx(self, path: str | Path) -> None:
+        """Write a spreadsheet to fill in; outcomes, or their mean, within the range of the campaign."""
+        from probewise.writing import write_sheet  # loaded when needed
+
+        told = _headed(self.charter.told, self.charter)
+        fill = (told[1], told[0], *told[2:]) if self.charter.aggregated else tuple(told)
+        low, high = (-math.inf, math.inf) if {SUCCESSES, "total"} & {*told} else self.charter.outcome_range
+        write_sheet(path, self.to_fill_in, fill=fill, low=low, high=high)
 
     @property
     def to_fill_in(self) -> Mapping[str, list[Any]]:
@@ -124,8 +140,8 @@ class Rows:
 
     def to_polars(self) -> Any:
         """A polars data frame."""
-        told = SUCCESSES if self.charter.aggregated else "outcome"
-        columns = {**self.columns, told: _library("polars").Series(self[told], dtype=float)}
+        empty = [name for name in self.charter.told if name != COUNT]
+        columns = {**self.columns, **{name: _library("polars").Series(self[name], dtype=float) for name in empty}}
         return _library("polars").DataFrame(columns)
 
 
@@ -180,7 +196,7 @@ def _apart(columns: Columns, kind: str, taken: tuple[str, ...] = OUTCOME.columns
 
 def shown_columns(charter: Charter) -> Columns:
     """The laboratory's own columns as sheets and exports call them."""
-    more = (COUNT, SUCCESSES) if charter.aggregated else ()
+    more = charter.told if charter.aggregated else charter.told[1:]
     return _apart(charter.probe_columns, "probe", (*more, *charter.quantity.columns))
 
 
@@ -214,8 +230,8 @@ def no_rows(charter: Charter, sentence: str) -> Rows:
 
 def all_rows(charter: Charter, sheets: tuple[Sheet, ...]) -> Iterator[str]:
     """Every row of every round with its state, as lines of CSV."""
-    own = tuple(shown_columns(charter))
-    yield from csv_lines([_headed((*OWN, STATE, *own), charter)])
+    told = (COUNT, SPREADS[0]) if charter.by_means else charter.told[1:] if charter.weighted else ()
+    yield from csv_lines([_headed((*OWN, STATE, *told, *shown_columns(charter)), charter)])
     for sheet in sheets:
         words = (STATES[sheet.closed is not None], *STATES[2:])
         states = (words[state] for state in sheet.states)
@@ -237,7 +253,33 @@ def _parts(charter: Charter, sheet: Sheet, wanted: NDArray[np.bool_] | None) -> 
     rows = np.arange(sheet.size) if wanted is None else np.flatnonzero(wanted)
     columns, replicates = shown_columns(charter), sheet.replicates
     for start in range(0, rows.size, _CHUNK):
-        yield _columns(charter.problem, columns, sheet, replicates, rows[start : start + _CHUNK])
+        some = rows[start : start + _CHUNK]
+        part = _columns(charter.problem, columns, sheet, replicates, some)
+        if charter.weighted:
+            part = {name: part[name] for name in OWN} | {charter.told[1]: _weighed(charter, sheet, some)} | part
+        if charter.by_means:
+            part = {name: part[name] for name in OWN} | _together(sheet, some) | part
+        yield part
+
+
+def _together(sheet: Sheet, rows: NDArray[np.int64]) -> dict[str, list[Any]]:
+    """In the first of rows that were told together: how many they are, and their standard deviation."""
+    first = {tally.rows[0]: tally for tally in sheet.tallies}
+    found = [first.get(row) for row in rows.tolist()]
+    spread = [
+        math.sqrt(own.scatter / (len(own.rows) - 1)) if own and own.scatter is not None and len(own.rows) > 1 else None
+        for own in found
+    ]
+    return {COUNT: [None if own is None else len(own.rows) for own in found], SPREADS[0]: spread}
+
+
+def _weighed(charter: Charter, sheet: Sheet, rows: NDArray[np.int64]) -> list[Any]:
+    """What rows with an outcome brought in the column of their own precision."""
+    if sheet.weights is None:
+        return [None] * rows.size
+    weights, law = sheet.weights[rows], charter.problem.outcome
+    told = law.told_weights(weights, charter.problem.sigma[sheet.probes[rows]]).tolist()
+    return [value if state == RECORDED else None for value, state in zip(told, sheet.states[rows], strict=True)]
 
 
 def _columns(
@@ -264,7 +306,8 @@ def _tallies(charter: Charter, sheet: Sheet) -> dict[str, list[Any]]:
     part = _columns(charter.problem, shown_columns(charter), sheet, sheet.replicates, rows[first[order]])
     own = {name: cells for name, cells in part.items() if name not in OWN[3:]}
     head = {name: own.pop(name) for name in OWN[:3]}
-    return head | {COUNT: counts[order].tolist(), SUCCESSES: [None] * order.size} | own
+    empty = {name: [None] * order.size for name in charter.told[1:]}
+    return head | {COUNT: counts[order].tolist()} | empty | own
 
 
 def _library(name: str) -> Any:

@@ -50,7 +50,16 @@ def recorded(rows: Any, ledger: Ledger, dry_run: bool) -> tuple[Proposal, Told]:
     late = [own for own in found.late if not ledger.in_open(own)]
     check_stock(ledger, _probes(late, ledger), _probes(set(found.places).difference(late), ledger))
     body: dict[str, Any] = {"rows": [*told.recorded], "outcomes": [*found.outcomes]}
-    return ("recorded", body | ({"notes": found.notes} if found.notes else {})), told
+    return (
+        "recorded",
+        body | _more(found.tallies, found.weights) | ({"notes": found.notes} if found.notes else {}),
+    ), told
+
+
+def _more(tallies: Sequence[tuple[int, float | None]], weights: Sequence[float]) -> dict[str, Any]:
+    """What a record says of rows that were told by their mean, or that bring their own precision."""
+    own = {"tallies": [{"n": n, "scatter": scatter} for n, scatter in tallies]} if tallies else {}
+    return own | ({"weights": [*weights]} if weights else {})
 
 
 def _told(found: Entry, dry_run: bool) -> Told:
@@ -77,7 +86,8 @@ def unplanned(rows: Any, ledger: Ledger, dry_run: bool, again: bool) -> tuple[Pr
             f"the guarantee of '{algorithm.name}' covers only the rounds that it plans, so rounds of the laboratory's "
             f"own cannot be added; a campaign with {' or '.join(able)} can take them."
         )
-    probes, outcomes = own_rows(rows, ledger)
+    found = own_rows(rows, ledger)
+    probes, outcomes = found.probes, found.outcomes
     number = len(ledger.sheets) + 1
     twin = None if again else _twin(ledger, probes, outcomes)
     ids = tuple(row_id(twin or number, row + 1) for row in range(len(probes)))
@@ -91,7 +101,7 @@ def unplanned(rows: Any, ledger: Ledger, dry_run: bool, again: bool) -> tuple[Pr
         f"outcomes was seen, and all of them are here{ending}"
     )
     body = {"round": number, "probes": probes, "outcomes": outcomes, "during": ledger.open}
-    return ("unplanned", body), Told(ids, (), (), (), 0, dry_run, sentence)
+    return ("unplanned", body | _more(found.tallies, found.weights)), Told(ids, (), (), (), 0, dry_run, sentence)
 
 
 def place(measurement: str, ledger: Ledger) -> Place:
@@ -99,16 +109,18 @@ def place(measurement: str, ledger: Ledger) -> Place:
     return entry.place(given.Line("the row", {"measurement": measurement}), ledger)
 
 
-def corrected(measurement: str, outcome: Any, reason: str, ledger: Ledger) -> Proposal:
-    """What to do with another outcome of one row."""
+def corrected(measurement: str, outcome: Any, reason: str, ledger: Ledger, spread: Any = None) -> Proposal:
+    """What to do with another outcome of one row, or of the rows that were told with it."""
     own = place(measurement, ledger)
-    value = entry.number(given.Line(f"row '{row_id(*own)}'", {"outcome": outcome}), ledger.charter)
+    value, more = entry.corrected(own, outcome, spread, ledger)
     now, sheet = ledger.outcome(own), ledger.sheet(own[0])
     if now is None and sheet.states[own[1] - 1] == OPEN:
         raise InvalidRows(f"row '{row_id(*own)}' has no outcome to correct; use tell.")
     if now is None and not ledger.in_open(own):
-        check_stock(ledger, [int(sheet.probes[own[1] - 1])])
-    return None if now == value else ("corrected", {"row": row_id(*own), "outcome": value, "reason": reason})
+        check_stock(ledger, [int(sheet.probes[own[1] - 1])] * len(ledger.together(own)))
+    if now == value and more == entry.precision_of(own, ledger):
+        return None
+    return "corrected", {"row": row_id(*own), "outcome": value, **more, "reason": reason}
 
 
 def check_stock(ledger: Ledger, probes: list[int], own: Sequence[int] = ()) -> None:

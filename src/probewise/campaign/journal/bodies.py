@@ -97,6 +97,9 @@ def record(fields: Fields) -> Shape:
 
 _SCALE = Shape("a positive number", lambda value: NUMBER.fits(value) and value > 0)
 _SHARE = Shape("a number between 0 and 1", lambda value: NUMBER.fits(value) and 0 < value < 1)
+_SPREAD = Shape("a number of at least 0", lambda value: NUMBER.fits(value) and value >= 0)
+_TALLIES = several(record({"n": POSITIVE, "scatter": maybe(_SPREAD)}))
+_AGGREGATED = Shape("true, false or 'means'", lambda value: type(value) is bool or value == "means")
 _NUMBER = record({"kind": _word("number"), "name": TEXT, "centre": NUMBER, "scale": _SCALE})
 _FACTOR = record({"kind": _word("factor"), "name": TEXT, "levels": several(TEXT)})
 _DERIVED = several(record({"name": TEXT, "constant": NUMBER, "shares": several(_PAIR), "slack": NUMBER}))
@@ -138,7 +141,8 @@ BODIES: dict[str, Fields] = {
         "dialect?": {"separator": _SEPARATOR, "decimal": _DECIMAL, "encoding": TEXT},
         "quantity?": {"name": TEXT, "unit": TEXT},
         "memo?": JSON,
-        "aggregated?": FLAG,
+        "aggregated?": _AGGREGATED,
+        "weighted?": FLAG,
     },
     "asked": {
         "round": POSITIVE,
@@ -156,14 +160,22 @@ BODIES: dict[str, Fields] = {
             "scale": _SCALE,
         },
     },
-    "recorded": {"rows": several(ROW), "outcomes": several(NUMBER), "notes?": table(table(CELL))},
+    "recorded": {
+        "rows": several(ROW),
+        "outcomes": several(NUMBER),
+        "tallies?": _TALLIES,
+        "weights?": several(_SCALE),
+        "notes?": table(table(CELL)),
+    },
     "unplanned": {
         "round": POSITIVE,
         "probes": several(COUNT),
         "outcomes": several(NUMBER),
+        "tallies?": _TALLIES,
+        "weights?": several(_SCALE),
         "during?": maybe(POSITIVE),
     },
-    "corrected": {"row": ROW, "outcome": NUMBER, "reason": TEXT},
+    "corrected": {"row": ROW, "outcome": NUMBER, "scatter?": maybe(_SPREAD), "weight?": _SCALE, "reason": TEXT},
     "voided": {"rows": several(ROW), "reason": TEXT},
     "closed": {"round": POSITIVE, "reason": TEXT},
     "stocked": {"probe": TEXT, "stock": maybe(STOCK), "reason": TEXT},

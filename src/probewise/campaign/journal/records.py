@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import hashlib
 import json
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Any
 
 from probewise.campaign.journal.bodies import BODIES, ENVELOPE, fault
 from probewise.campaign.journal.storage import own_version
+from probewise.cells import visible
 from probewise.errors import InvalidCampaign, RepeatedRequest
 
 FORM = 2
@@ -160,3 +162,11 @@ _PLAIN: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":"), "allo
 
 def _digest(text: str, before: str) -> str:
     return hashlib.sha256((before + text).encode()).hexdigest()
+
+
+def user() -> str:
+    """Who writes records, if nobody else is named."""
+    try:
+        return visible(getpass.getuser())  # a system may give bytes that are no text
+    except (OSError, KeyError):
+        return "unknown"

@@ -129,7 +129,7 @@ def _residuals(view: View) -> list[Content]:
     fit = least_squares(problem.probes, data, sigma=problem.sigma)
     index = np.flatnonzero(data.count)
     model = problem.probes[index] @ fit.theta
-    error = spread(problem, sheets)[index] * problem.outcome.guess(fit.pure_error) / np.sqrt(data.count[index])
+    error = spread(problem, sheets)[index] * problem.outcome.guess(fit.pure_error) / np.sqrt(data.weights[index])
     names = [problem.probe_names[i] for i in index.tolist()]
     points = list(zip(names, model.tolist(), data.mean[index].tolist(), error.tolist(), strict=True))
     alt = "Means of the probes against the model"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -51,16 +51,14 @@ class Charter:
     """What outcomes are called, and their unit."""
     memo: Mapping[str, Any] | None = None
     """What the algorithm solved for before the first round, so that nobody has to again; None if nothing was kept."""
-    aggregated: bool = False
-    """Whether sheets have one row for each probe, with the number of measurements and of successes."""
+    aggregated: bool | Literal["means"] = False
+    """Whether sheets have one row for each probe, with the number of measurements and of successes, or their mean."""
+    weighted: bool = False
+    """Whether every row brings its own precision, known before its outcome."""
 
     def __post_init__(self) -> None:
         check(self.problem, self.goal, self.algorithm)
-        if self.aggregated and self.problem.outcome.ends is None:
-            raise InvalidCampaign(
-                f"aggregated sheets count successes, which outcomes of the law '{self.problem.outcome.name}' do not "
-                "have; use the law 'bounded', or leave aggregated out."
-            )
+        self._check_rows()
         if self.amendments is not None:
             check_share(self.amendments)
         if isinstance(self.seed, bool) or not isinstance(self.seed, int) or self.seed < 0:
@@ -79,6 +77,40 @@ class Charter:
 
         if self.memo is not None:
             self.start(self.goal_of(0))
+
+    def _check_rows(self) -> None:
+        """Refuse rows that this law cannot be told by."""
+        law = self.problem.outcome
+        if self.aggregated not in (False, True, "means"):
+            raise InvalidCampaign(f"aggregated must be True, False or 'means', got {self.aggregated!r:.40}.")
+        if not self.weighted:
+            return
+        if law.weighed is None or not law.known:
+            raise InvalidCampaign(
+                f"rows with a precision of their own need noise of a known scale, or counts; outcomes follow the law "
+                f"'{law.name}'{'' if law.known else ' of unknown scale'}; leave weighted out, or choose another law."
+            )
+        if self.aggregated:
+            raise InvalidCampaign("rows are aggregated or bring their own precision, not both; leave one of them out.")
+        if not self.algorithm.takes_any_rounds:
+            raise InvalidCampaign(
+                f"{self.algorithm.name} relies on the noise that is stated, and rows bring their own; choose Sage."
+            )
+
+    @property
+    def by_means(self) -> bool:
+        """Whether rows are told by their mean, or by their total."""
+        return bool(self.aggregated) and (self.aggregated == "means" or self.problem.outcome.ends is None)
+
+    @property
+    def told(self) -> tuple[str, ...]:
+        """The columns of a sheet that are filled in."""
+        law = self.problem.outcome
+        if self.aggregated and not self.by_means:
+            return "n", "successes"
+        if self.by_means:
+            return ("n", "total") if law.summed == "total" else ("n", "mean", "sd")
+        return ("outcome", str(law.weighed)) if self.weighted else ("outcome",)
 
     def start(self, goal: Goal) -> Any:
         """The state of the algorithm before the first round; that of a memo, which is refused if it cannot be one."""
@@ -148,7 +180,8 @@ class Charter:
             "dialect": asdict(self.dialect),
             **({"quantity": asdict(self.quantity)} if self.quantity else {}),
             **({} if self.memo is None else {"memo": dict(self.memo)}),
-            **({"aggregated": True} if self.aggregated else {}),
+            **({"aggregated": self.aggregated} if self.aggregated else {}),
+            **({"weighted": True} if self.weighted else {}),
         }
 
     @classmethod
@@ -168,6 +201,7 @@ class Charter:
             Quantity(**body.get("quantity", {})),
             body.get("memo"),
             body.get("aggregated", False),
+            body.get("weighted", False),
         )
 
 

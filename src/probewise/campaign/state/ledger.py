@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probewise.campaign.journal.records import Record
+from probewise.campaign.state.aggregates import tallies_of, told_of
 from probewise.campaign.state.charter import Charter
 from probewise.campaign.state.plan import Plan
 from probewise.campaign.state.sheet import OPEN, RECORDED, VOIDED, Confirms, Place, Sheet
@@ -119,6 +120,8 @@ class Ledger:
         sheets = [sheet for sheet in self.sheets if not sheet.empty]
         if not sheets:
             return Measurements.empty(n)
+        if any(sheet.tallies or sheet.weights is not None for sheet in sheets):
+            return sum((sheet.measurements(n) for sheet in sheets), Measurements.empty(n))
         there = [sheet.states == RECORDED for sheet in sheets]
         probes = np.concatenate([s.probes[t] for s, t in zip(sheets, there, strict=True)])
         outcomes = np.concatenate([s.outcomes[t] for s, t in zip(sheets, there, strict=True)])
@@ -141,8 +144,21 @@ class Ledger:
         sheet, row = self.sheet(place[0]), place[1] - 1
         return float(sheet.outcomes[row]) if sheet.states[row] == RECORDED else None
 
-    def changed(self, places: list[Place], outcomes: float | Array, state: int) -> Ledger:
-        """The ledger with other outcomes and states of some rows."""
+    def together(self, place: Place) -> list[Place]:
+        """The rows that were told with a row by their mean, or the row alone."""
+        tally = self.sheet(place[0]).tally(place[1] - 1)
+        return [place] if tally is None else [(place[0], row + 1) for row in tally.rows]
+
+    def changed(
+        self,
+        places: list[Place],
+        outcomes: float | Array,
+        state: int,
+        *,
+        tallies: Sequence[tuple[int, float | None]] = (),
+        weights: Array | None = None,
+    ) -> Ledger:
+        """The ledger with other outcomes and states of some rows; so many of them each were told by their mean."""
         inside: dict[int, list[int]] = {}
         for at, (number, _) in enumerate(places):
             inside.setdefault(number, []).append(at)
@@ -152,7 +168,11 @@ class Ledger:
             counts = state == RECORDED or bool((sheet.states[rows] == RECORDED).any())
             amended |= counts and self.concluded(sheet)
             sheets[number - 1] = sheet.changed(
-                rows, outcomes if isinstance(outcomes, float) else outcomes[given], state
+                rows,
+                outcomes if isinstance(outcomes, float) else outcomes[given],
+                state,
+                tuple(own for place, own in tallies_of(places, tallies) if place == number),
+                None if weights is None else weights[given],
             )
         return replace(self, sheets=tuple(sheets), amended=self.amended + amended)
 
@@ -257,7 +277,9 @@ def _confirms(ledger: Ledger, record: Record) -> Confirms | None:
 
 def _recorded(ledger: Ledger, record: Record) -> Ledger:
     places = _rows(ledger, record, record.body["rows"], OPEN)
-    return ledger.changed(places, _outcomes(ledger, record, record.body["outcomes"], len(places)), RECORDED)
+    outcomes = _outcomes(ledger, record, record.body["outcomes"], len(places))
+    probes = np.array([ledger.sheet(number).probes[row - 1] for number, row in places])
+    return ledger.changed(places, outcomes, RECORDED, **told_of(ledger.charter, record, places, probes))
 
 
 def _unplanned(ledger: Ledger, record: Record) -> Ledger:
@@ -271,17 +293,28 @@ def _unplanned(ledger: Ledger, record: Record) -> Ledger:
     sheet = Sheet(
         record.body["round"], probes, outcomes, states, False, ledger.problem, during=record.body.get("during")
     )
+    places = [(sheet.number, row + 1) for row in range(sheet.size)]
+    told = told_of(ledger.charter, record, places, probes)
+    tallies = tuple(own for _, own in tallies_of(places, told["tallies"]))
+    sheet = replace(sheet, tallies=tallies, weights=told["weights"])
     return replace(ledger, sheets=(*ledger.sheets, sheet))
 
 
 def _corrected(ledger: Ledger, record: Record) -> Ledger:
-    places = _rows(ledger, record, [record.body["row"]], RECORDED, VOIDED)
-    outcome = _outcomes(ledger, record, [record.body["outcome"]], 1)
-    return ledger.kept(places, record.body["reason"]).changed(places, outcome, RECORDED)
+    body = record.body
+    places = ledger.together(_rows(ledger, record, [body["row"]], RECORDED, VOIDED)[0])
+    outcome = _outcomes(ledger, record, [body["outcome"]], 1)
+    if ("scatter" in body) != ledger.charter.by_means or ("weight" in body) != ledger.charter.weighted:
+        raise record.fault("it does not say what rows of this campaign have to say")
+    more: dict[str, Any] = {"tallies": [(len(places), body["scatter"])]} if "scatter" in body else {}
+    more |= {"weights": np.full(len(places), body["weight"])} if "weight" in body else {}
+    return ledger.kept(places, body["reason"]).changed(places, np.full(len(places), outcome[0]), RECORDED, **more)
 
 
 def _voided(ledger: Ledger, record: Record) -> Ledger:
     places = _rows(ledger, record, record.body["rows"], OPEN, RECORDED)
+    if not all({*ledger.together(own)} <= {*places} for own in places):
+        raise record.fault("it voids a part of rows that were told together")
     return ledger.kept(places, record.body["reason"]).changed(places, np.nan, VOIDED)
 
 

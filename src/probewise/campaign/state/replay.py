@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from probewise.campaign.state.charter import Charter
 from probewise.campaign.state.ledger import Ledger
@@ -57,9 +58,23 @@ class Step:
             probes = np.concatenate([sheet.probes[sheet.states == RECORDED] for sheet in self.batches])
             outcomes = np.concatenate([sheet.outcomes[sheet.states == RECORDED] for sheet in self.batches])
             fits = nth(probes) < self.first.whole[probes]
+            if any(sheet.tallies or sheet.weights is not None for sheet in self.batches):
+                return self._divided(fits) + tuple(part for sheet in own if (part := sheet.measurements(n)).n)
             found = [Measurements.from_outcomes(n, probes[part], outcomes[part]) for part in (fits, ~fits)]
         found += [sheet.measurements(n) for sheet in own]
         return tuple(round for round in found if round.n)
+
+    def _divided(self, fits: NDArray[np.bool_]) -> tuple[Measurements, ...]:
+        """What fits the plan and what exceeds it, by which recorded rows do; a tally fits as a whole or not at all."""
+        n, parts, start = self.problem.n_probes, [Measurements.empty(self.problem.n_probes)] * 2, 0
+        for sheet in self.batches:
+            wanted, (there,) = np.zeros(sheet.size, dtype=np.bool_), np.nonzero(sheet.states == RECORDED)
+            wanted[there] = fits[start : start + there.size]
+            for tally in sheet.tallies:
+                wanted[list(tally.rows)] = wanted[list(tally.rows)].all()
+            parts = [parts[0] + sheet.measurements(n, wanted), parts[1] + sheet.measurements(n, ~wanted)]
+            start += there.size
+        return tuple(part for part in parts if part.n)
 
     @cached_property
     def fits(self) -> tuple[Estimate, ...]:

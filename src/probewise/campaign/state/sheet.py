@@ -50,6 +50,16 @@ class Confirms:
     """Factor of the stated noise that was known to bound it."""
 
 
+@dataclass(frozen=True)
+class Tally:
+    """Rows that were told together by their mean: they count, or are voided, together."""
+
+    rows: tuple[int, ...]
+    """Their numbers, from 0, all of one probe."""
+    scatter: float | None
+    """Sum of squared deviations from their mean; None if that is not known."""
+
+
 @dataclass(frozen=True, eq=False)
 class Sheet:
     """One round: its rows in the order of measuring, and what came back."""
@@ -78,6 +88,10 @@ class Sheet:
     """Why the rows that are missing are not waited for."""
     confirms: Confirms | None = None
     """What it is to confirm, if it was planned after a decision."""
+    tallies: tuple[Tally, ...] = ()
+    """Rows that were told together; the outcome of each of them is their mean."""
+    weights: Array | None = None
+    """(k,): as how many measurements each row weighs, where rows bring their own precision."""
 
     @property
     def probes(self) -> NDArray[np.int64]:
@@ -117,18 +131,51 @@ class Sheet:
         """(k,): 1 for the first row of its probe in this round, 2 for the second, …"""
         return nth(self.probes) + 1
 
-    def measurements(self, n_probes: int) -> Measurements:
-        """What is recorded and not voided, in the order of the rows: it does not matter when each came."""
+    def measurements(self, n_probes: int, wanted: NDArray[np.bool_] | None = None) -> Measurements:
+        """What is recorded and not voided, in the order of the rows: it does not matter when each came.
+
+        Of all rows or of those ``wanted`` (k,), among which a tally is as a whole or not at all.
+        """
         if self.empty:
             return Measurements.empty(n_probes)
         there = self.states == RECORDED
-        return Measurements.from_outcomes(n_probes, self.probes[there], self.outcomes[there])
+        there = there if wanted is None else there & wanted
+        weights = None if self.weights is None else self.weights[there]
+        found = Measurements.from_outcomes(n_probes, self.probes[there], self.outcomes[there], weights)
+        tallies = [tally for tally in self.tallies if there[tally.rows[0]]]
+        if not tallies:
+            return found
+        scatter, degrees = found.scatter.copy(), found.freedom.copy()
+        for tally in tallies:
+            probe = self.probes[tally.rows[0]]
+            scatter[probe] += tally.scatter or 0.0
+            degrees[probe] -= len(tally.rows) - 1 if tally.scatter is None else 0
+        return Measurements(found.count, found.mean, scatter, found.weight, degrees)
 
-    def changed(self, rows: NDArray[np.int64], outcomes: float | Array, state: int) -> Sheet:
-        """The sheet with other outcomes and states of some rows, numbered from 0."""
+    def tally(self, row: int) -> Tally | None:
+        """The rows that were told with a row, numbered from 0, if it was told with others or with their spread."""
+        return next((tally for tally in self.tallies if row in tally.rows), None)
+
+    def changed(
+        self,
+        rows: NDArray[np.int64],
+        outcomes: float | Array,
+        state: int,
+        tallies: tuple[Tally, ...] = (),
+        weights: Array | None = None,
+    ) -> Sheet:
+        """The sheet with other outcomes and states of some rows, numbered from 0; ``tallies`` are of these rows."""
         values, states = self.outcomes.copy(), self.states.copy()
         values[rows], states[rows] = outcomes, state
-        return replace(self, outcomes=values, states=states)
+        now = replace(self, outcomes=values, states=states)
+        if tallies:
+            new = {row for tally in tallies for row in tally.rows}
+            now = replace(now, tallies=(*(old for old in self.tallies if new.isdisjoint(old.rows)), *tallies))
+        if weights is not None:
+            own = np.ones(self.size) if self.weights is None else self.weights.copy()
+            own[rows] = weights
+            now = replace(now, weights=own)
+        return now
 
 
 def nth(values: NDArray[np.int64]) -> Counts:

@@ -19,6 +19,8 @@ from probewise.server.site import Call, Refused
 
 GRID = 400
 """Rows that one page can hold; more are told by file."""
+FILLED = ("n", "outcome", "successes", "mean", "sd", "total", "se", "exposure")
+"""Columns that are filled in; n alone says nothing."""
 _ID = re.compile(r"r[1-9][0-9]{0,8}-[1-9][0-9]{0,8}")
 
 
@@ -115,13 +117,13 @@ def _round(
 
 
 def _fill(found: dict[str, Any]) -> str:
-    return "successes" if found["aggregated"] else "outcome"
+    return str(found["fill"])
 
 
 def _columns(found: dict[str, Any]) -> list[int]:
     """The columns that are shown: not the round, which is the same in all rows; what is filled in comes last."""
     names = found["columns"]
-    filled = ("n", "successes") if found["aggregated"] else ("outcome",)
+    filled = found["told"]
     first = [at for at, own in enumerate(names) if own not in ("round", *filled)]
     return first + [names.index(own) for own in filled]
 
@@ -130,7 +132,7 @@ def _row(
     found: dict[str, Any], row: list[Any], values: dict[str, dict[str, str]], faults: dict[str, str], may: bool
 ) -> Html:
     own = str(row[found["columns"].index("measurement")])
-    filled = ("n", "successes") if found["aggregated"] else ("outcome",)
+    filled = found["told"]
     wrong, cells = faults.get(own, ""), []
     for at in _columns(found):
         name, value = found["columns"][at], row[at]
@@ -203,9 +205,9 @@ async def record(call: Call) -> Response:
     cells: dict[str, dict[str, str]] = {}
     for key, value in call.form.multi_items():
         name, _, own = key.partition(".")
-        if name in ("outcome", "n", "successes") and _ID.fullmatch(own) and isinstance(value, str):
+        if name in FILLED and _ID.fullmatch(own) and isinstance(value, str):
             cells.setdefault(own, {})[name] = value.strip()
-    filled = {own: row for own, row in cells.items() if row.get("outcome") or row.get("successes")}
+    filled = {own: row for own, row in cells.items() if any(row.get(name) for name in FILLED[1:])}
     if not filled:
         return await _measure(
             call, cells, said=alert("Nothing was filled in, so nothing was recorded.", "bad"), status=422

@@ -52,6 +52,12 @@ PROMISES = {
     "all": "any wrong item in the list",
     "share": "the share of wrong items in the list, on average",
 }
+ROWS = {
+    "": "one for each measurement",
+    "yes": "one for each probe: how many, and successes or the total of counts",
+    "means": "one for each probe: how many, mean and standard deviation",
+    "weighted": "one for each measurement, with its own standard error or exposure, known before its outcome",
+}
 FIELDS = (
     "name", "model", "formula", "goal", "value", "minimise", "delta", "epsilon", "noise", "sigma", "low", "high",
     "max_batch", "outcome_name", "unit", "least", "most", "amendments", "aggregated", "promise", "normal", "misfit",
@@ -244,7 +250,7 @@ def _outcomes(values: dict[str, str]) -> Html:
                        inputmode="numeric"),
             text_field("Share kept for later corrections", "amendments", values.get("amendments", ""),
                        "0.5 keeps the chance of a wrong answer whatever you correct.", inputmode="decimal"),
-            _box("Count successes by probe", "aggregated", values, "On sheets, for outcomes between two numbers."),
+            field("Rows of a sheet", select("aggregated", ROWS, values.get("aggregated", ""))),
             class_="fields",
         ),
         _limits(values),
@@ -358,7 +364,8 @@ def _chosen(draft: dict[str, Any], values: dict[str, str], roles: dict[str, str]
         "outcome_name": values["outcome_name"],
         "unit": values["unit"],
         "amendments": _number(values, "amendments", "the share for corrections", 0.0),
-        "aggregated": bool(values["aggregated"]),
+        "aggregated": {"yes": True, "means": "means"}.get(values["aggregated"], False),
+        "weighted": values["aggregated"] == "weighted",
     }
     if values["noise"] == "bounded":
         low, high = (

@@ -63,10 +63,21 @@ def tell(
 
 
 def correct(
-    desk: Desk, place: str, author: str, measurement: str, outcome: Any, reason: str, request: Key = None
+    desk: Desk,
+    place: str,
+    author: str,
+    measurement: str,
+    outcome: Any,
+    reason: str,
+    spread: Any = None,
+    request: Key = None,
 ) -> dict[str, Any]:
     """Give a row another outcome."""
-    return _said(desk, place, author, request, lambda campaign: campaign.correct(measurement, outcome, reason=reason))
+
+    def work(campaign: Campaign) -> str:
+        return campaign.correct(measurement, outcome, reason=reason, spread=spread)
+
+    return _said(desk, place, author, request, work)
 
 
 def void(

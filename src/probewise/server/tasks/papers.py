@@ -10,7 +10,6 @@ from probewise.campaign import Campaign, backup, verify
 from probewise.campaign.exchange.rows import open_rows
 from probewise.errors import InvalidRows
 from probewise.server.tasks.desk import Desk, plain_object
-from probewise.writing import write_sheet
 
 
 def report(desk: Desk, place: str, out: str) -> dict[str, Any]:
@@ -32,9 +31,7 @@ def sheet_file(desk: Desk, place: str, out: str) -> dict[str, Any]:
             raise InvalidRows("no round is waiting for outcomes; ask for the next one first.")
         rows = open_rows(ledger.charter, ledger.waiting)
         if Path(out).suffix == ".xlsx":
-            low, high = ledger.charter.outcome_range
-            fill = "successes" if ledger.charter.aggregated else ledger.charter.quantity.heading
-            write_sheet(Path(out), rows.to_fill_in, fill=fill, low=low, high=high)
+            rows.write_xlsx(out)
         else:
             rows.write_csv(out)
         return {"round": ledger.waiting.number}

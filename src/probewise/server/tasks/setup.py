@@ -164,7 +164,8 @@ def _built(settings: Mapping[str, Any], limits: dict[str, int]) -> tuple[Problem
         "amendments": float(settings.get("amendments") or 0.0),
         "outcome_name": settings.get("outcome_name") or "",
         "unit": settings.get("unit") or "",
-        "aggregated": bool(settings.get("aggregated")),
+        "aggregated": settings.get("aggregated") or False,
+        "weighted": bool(settings.get("weighted")),
     }
     return problem, goal, algorithm, more
 

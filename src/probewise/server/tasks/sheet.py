@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from probewise.campaign import Campaign, Rows
-from probewise.campaign.exchange.rows import COUNT, OWN, SUCCESSES, no_rows, open_rows
+from probewise.campaign.exchange.rows import OWN, no_rows, open_rows
 from probewise.campaign.exchange.told import recorded
 from probewise.campaign.state.charter import Charter
 from probewise.errors import InvalidRows
@@ -48,8 +48,9 @@ def sheet_of(campaign: Campaign, rows: Rows, most: int = 10_000) -> dict[str, An
             "columns": columns,
             "own": len(OWN),
             "rows": cells,
-            "aggregated": charter.aggregated,
-            "heading": SUCCESSES if charter.aggregated else charter.quantity.heading,
+            "told": list(charter.told),
+            "fill": charter.told[1] if charter.aggregated else "outcome",
+            "heading": charter.told[1] if charter.aggregated else charter.quantity.heading,
             "decimal": charter.dialect.decimal,
             "range": [low, high],
             "declared": None if declared is None else listed(declared) or "no item",
@@ -61,7 +62,7 @@ def sheet_of(campaign: Campaign, rows: Rows, most: int = 10_000) -> dict[str, An
 
 def outcomes_table(charter: Charter, cells: dict[str, dict[str, str]]) -> Table:
     """What was typed into a grid, id by id, as a table that is written like the campaign's own."""
-    names = (COUNT, SUCCESSES) if charter.aggregated else ("outcome",)
+    names = charter.told
     columns = [[str(row.get(name, "")) for row in cells.values()] for name in names]
     return Table("the sheet", ("measurement", *names), (list(cells), *columns), dialect=charter.dialect)
 

@@ -78,7 +78,7 @@ def _round(
     )
     due = f" Wanted by {found['due']}." if found["due"] else ""
     counted = (
-        plural(found["left"], "row") if found["aggregated"] else f"{found['left']:,} of {plural(found['size'], 'row')}"
+        plural(found["left"], "row") if "n" in found["told"] else f"{found['left']:,} of {plural(found['size'], 'row')}"
     )
     left = f"{counted} left.{due}"
     intro = [
@@ -152,7 +152,7 @@ def _row(
 
 
 def _file(call: Call, found: dict[str, Any]) -> Html:
-    headings = "measurement\tn\tsuccesses" if found["aggregated"] else "measurement\toutcome"
+    headings = "\t".join(("measurement", *found["told"]))
     pick = void("input", type="file", name="table", accept=".csv,.tsv,.txt,.xlsx,.ods,.parquet,.pq")
     text = tag("textarea", "", name="pasted", rows="5", spellcheck="false", placeholder=headings)
     inner = form(

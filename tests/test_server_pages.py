@@ -217,6 +217,16 @@ def test_a_campaign_from_two_tables(visitor: Visitor, tmp_path: Path, serving: S
         assert words in Page(found.text).text, change
 
 
+def test_what_is_wrong_with_tables_is_said_in_the_words_of_the_page(visitor: Visitor) -> None:
+    table = b"label,x\nred,1\ngreen,2\nblue,3\nblack,4\n"
+    where = visitor.upload("/new", {}, {"probes": ("p.csv", table)}, page="/new").headers["location"]
+    fields = {"name": "other", "model": "main", "goal": "best", "noise": "sigma", "sigma": "3", "act": "check"}
+    text = seen(visitor.form(where, fields, page=where), 422)
+    assert "choose the role “names of the rows” for 'label' if it names the rows, or the role “factor” for" in text
+    assert "--" not in text
+    assert "Every comparison" in seen(visitor.form(where, fields | {"role.0": "name"}, page=where))
+
+
 @pytest.mark.parametrize("ending", [".xlsx", ".parquet"])
 def test_tables_of_other_kinds(visitor: Visitor, tmp_path: Path, ending: str) -> None:
     import csv

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,11 @@ ROLES = {
     "noise": "noise of one measurement",
     "stock": "how often it can be measured",
 }
+OPTIONS = {
+    "--id-column": ROLES["name"], "--factor": "factor", "--show": ROLES["shown"], "--cost-column": ROLES["cost"],
+    "--sigma-column": ROLES["noise"], "--stock-column": ROLES["stock"],
+}  # fmt: skip
+"""Options of the command that are roles here."""
 MODELS = {
     "main": "every column by itself",
     "interactions": "products of two columns too",
@@ -311,7 +317,7 @@ async def decide(call: Call) -> Response:
         call.site.live.shelf.new(values["name"])
         checked = await call.site.workers.do("slow", "examine", settings=chosen, limits=call.site.limits)
     except (ProbewiseError, Refused) as error:
-        text = str(error)[:1].upper() + str(error)[1:]
+        text = _here(str(error)[:1].upper() + str(error)[1:])
         return _settings(call, draft, values, roles, alert(text, "bad"))
     changed = call.form.get("act") == "create"
     said = (
@@ -320,6 +326,16 @@ async def decide(call: Call) -> Response:
         else None
     )
     return _settings(call, draft, values, roles, said, checked)
+
+
+def _here(sentence: str) -> str:
+    """A sentence that names options of the command, with the roles of this page instead."""
+    plain = re.sub(r", \w+=(?=\))", "", sentence).replace("say --", "choose --")
+    for option, role in OPTIONS.items():
+        plain = re.sub(
+            rf"{option}( (?='))?", lambda own, role=role: f"the role “{role}”{' for ' * bool(own[1])}", plain
+        )
+    return plain
 
 
 def _number(values: dict[str, str], name: str, what: str, otherwise: float | None = None) -> float | None:

@@ -68,6 +68,7 @@ SETTINGS: dict[str, Shape] = {
     "max_replicates": _COUNT,
     "rounds": _COUNT,
     "budget": _COUNT,
+    "matters": {"type": ["number", "null"], "description": "a difference that matters, for Sage"},
     "gaps": {"type": "array", "items": {"type": "number"}, "maxItems": 20, "description": "differences to forecast"},
     "amendments": {"type": "number", "minimum": 0, "maximum": 1},
     "algorithm": {"type": "string", "maxLength": 60},

@@ -68,6 +68,7 @@ FIELDS = (
     "name", "model", "formula", "goal", "value", "minimise", "delta", "epsilon", "noise", "sigma", "low", "high",
     "max_batch", "outcome_name", "unit", "least", "most", "amendments", "aggregated", "promise", "normal", "misfit",
     "rounds", "budget", "min_batch", "max_replicates", "algorithm", "seed", "gaps",
+    "matters",
 )  # fmt: skip
 COUNTS = {
     "max_batch": "most measurements at once", "min_batch": "the fewest measurements at once",
@@ -265,13 +266,15 @@ def _outcomes(values: dict[str, str]) -> Html:
 
 def _limits(values: dict[str, str]) -> Html:
     """What few campaigns need."""
-    names = ("rounds", "budget", "min_batch", "max_replicates", "algorithm", "seed", "gaps")
+    names = ("rounds", "budget", "matters", "min_batch", "max_replicates", "algorithm", "seed", "gaps")
     inner = tag(
         "div",
         text_field("Rounds that should do", "rounds", values.get("rounds", ""),
                    "They become larger, and the total rises. Empty: as many as it takes.", inputmode="numeric"),
         text_field("Budget of measurements", "budget", values.get("budget", ""),
                    "Planned for the best guess at its end. Empty: until the answer is sure.", inputmode="numeric"),
+        text_field("A difference that matters", "matters", values.get("matters", ""),
+                   "It saves measurements if items differ by about that much.", inputmode="decimal"),
         text_field("Fewest measurements at once", "min_batch", values.get("min_batch", ""),
                    "Worth starting a batch for.", inputmode="numeric"),
         text_field("Most of one probe at once", "max_replicates", values.get("max_replicates", ""),
@@ -374,6 +377,7 @@ def _chosen(draft: dict[str, Any], values: dict[str, str], roles: dict[str, str]
         "promise": values["promise"] if values["promise"] == "share" else None,
         "misfit": _number(values, "misfit", "how far outcomes may be off the model", 0.0),
         "normal": bool(values["normal"]),
+        "matters": _number(values, "matters", "a difference that matters"),
         "algorithm": values["algorithm"] or None,
         "gaps": [_plain(text, "a difference to forecast") for text in values["gaps"].split()],
         "range": [_number(values, "least", "the least outcome"), _number(values, "most", "the largest outcome")],

@@ -29,6 +29,8 @@ UNSAID = (
     "Nothing was said of the noise, so it is taken to be 1, and the confidence rests on that; give an upper bound on "
     "the standard deviation of one measurement, or say that it is unknown."
 )
+AROUND = (2.0, 1.0, 0.5)
+"""Gaps that are forecast where one matters, in units of it."""
 _USES = {"name": "id_column", "noise": "sigma_column", "cost": "cost_column", "stock": "stock_column"}
 
 
@@ -93,7 +95,9 @@ def _fewer(gap: float, few: Mapping[int, Forecast], expected: Mapping[float, For
 
 def _gaps(settings: Mapping[str, Any], goal: Goal) -> list[float]:
     """The differences that a forecast was asked for."""
-    found = [float(gap) for gap in settings.get("gaps") or ()]
+    found, matters = [float(gap) for gap in settings.get("gaps") or ()], settings.get("matters")
+    if not found and matters is not None:
+        return [by * matters for by in AROUND]
     for gap in found:
         if not (0 <= gap < math.inf and gap + goal.epsilon > 0):
             raise InvalidGoal(f"a gap must be a positive number, got {gap:g}; how much better is worth finding?")
@@ -195,14 +199,16 @@ def _algorithm(settings: Mapping[str, Any]) -> Algorithm[Any]:
     """The algorithm with the limits of a batch."""
     name, own = settings.get("algorithm") or "sage", {}
     if settings.get("budget") is not None:
-        for other, words in (("algorithm", "an algorithm"), ("rounds", "rounds"), ("min_batch", "a smallest batch")):
+        for other, words in (("algorithm", "an algorithm"), ("rounds", "rounds"), ("min_batch", "a smallest batch"),
+                             ("matters", "a difference that matters")):  # fmt: skip
             if settings.get(other) not in (None, "", "sage"):
                 raise pw.InvalidAlgorithm(
                     f"a budget has a plan of its own, which {words} cannot change; leave one out."
                 )
         name, own = "best-guess", {"budget": settings["budget"]}
-    elif settings.get("rounds") is not None:
-        own = {"rounds": settings["rounds"]}
+    else:
+        given = {"rounds": settings.get("rounds"), "gap": settings.get("matters")}
+        own = {key: value for key, value in given.items() if value is not None}
     kind = algorithm_named(name)
     if kind is None or kind is pw.Batched or name == "xy-oracle":
         raise pw.InvalidAlgorithm(f"a campaign cannot be run by '{name:.40}'; probewise list names the algorithms.")

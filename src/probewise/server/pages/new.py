@@ -335,9 +335,7 @@ def _here(sentence: str) -> str:
     """A sentence that names options of the command, with the roles of this page instead."""
     plain = re.sub(r", \w+=(?=\))", "", sentence).replace("say --", "choose --")
     for option, role in OPTIONS.items():
-        plain = re.sub(
-            rf"{option}( (?='))?", lambda own, role=role: f"the role “{role}”{' for ' * bool(own[1])}", plain
-        )
+        plain = plain.replace(f"{option} '", f"the role “{role}” for '").replace(option, f"the role “{role}”")
     return plain
 
 

@@ -1,9 +1,10 @@
 """Items past memory: time, memory and passes on a local Dask cluster of two processes, and equal results everywhere.
 
-python benchmarks/shards_scale.py [--items 10000000] [--features 10] [--workers 2] [--same] [--passes]; data go to a
-folder that is deleted afterwards, unless it is named. --passes measures one look at a million items by each function.
---same prints one table: searches and designs on an array in one piece and in several, a Dask array and frame with 1 and
-4 workers, and Parquet, a worker killed in each phase. Exits with 1 if a goal is missed.
+python benchmarks/shards_scale.py [--items 10000000] [--features 10] [--workers 2] [--folder DIR]; data go to a folder
+that is deleted afterwards, unless it is named. --same prints one table: searches and designs on an array in one piece
+and in several, a Dask array and frame with 1 and 4 workers, and Parquet, a worker killed in each phase. --campaign runs
+a campaign on the files, and --passes measures one look at a million items by each function. Exits with 1 if a goal is
+missed.
 """
 
 from __future__ import annotations
@@ -243,12 +244,54 @@ def deadly(phase: str) -> Iterator[Path]:
         shutil.rmtree(flag.parent)
 
 
+def campaign(items: int, features: int, kept: Path | None, rounds: int = 3) -> None:
+    """A campaign on Parquet files in this process: what it takes to begin, to ask and tell, and to look at it again."""
+    folder = kept or Path(tempfile.mkdtemp(prefix="probewise-shards-"))
+    journal = Path(tempfile.mkdtemp(prefix="probewise-journal-")) / "far.campaign"
+    if not any(folder.glob("*.parquet")):
+        folder.mkdir(exist_ok=True)
+        written(folder, items, features)
+    rng = np.random.default_rng([0, 7])
+    probes, theta = rng.standard_normal((PROBES, features)), SCALE * rng.standard_normal(features)
+    began, clock = time.process_time(), time.perf_counter()
+
+    def passed(what: str) -> None:
+        nonlocal began, clock
+        print(
+            f"{what}: {time.process_time() - began:.1f} s of processor, {time.perf_counter() - clock:.1f} by the clock"
+        )
+        began, clock = time.process_time(), time.perf_counter()
+
+    try:
+        problem = pw.Problem(probes, pw.items_from_parquet(folder, scheduler="here"), sigma=SIGMA)
+        passed(f"{problem.n_items:,} items read")
+        own = pw.Campaign.create(journal, problem, seed=0)
+        passed("begun, files digested, first design")
+        for number in range(rounds):
+            rows = own.ask()
+            at = np.array([int(name) for name in rows["probe"]])
+            outcomes = probes[at] @ theta + SIGMA * rng.standard_normal(at.size)
+            own.tell(dict(zip(rows["measurement"], outcomes.tolist(), strict=True)))
+            passed(f"round {number + 1} asked and told")
+        del own, problem
+        print(pw.Campaign.open(journal).status().sentence)
+        passed("opened again, files read and digests checked, all rounds replayed")
+        print(f"peak memory {processor_and_peak()[1] / 1e9:.2f} GB")
+    finally:
+        shutil.rmtree(journal.parent)
+        if kept is None:
+            shutil.rmtree(folder)
+
+
 def passes(items: int = 1_000_000) -> None:
     """Processor time of one look at all items by each function, on one core, in nanoseconds per item."""
     from probewise.algorithms.sage.portions import Asked, Bet, Told, begun, compared, divided, settled
+    from probewise.algorithms.sage.scattered import SHOWN
+    from probewise.design.apart import partners
     from probewise.design.reached import longest
     from probewise.pooling import fitted
     from probewise.shards.pieces import Piece, summary
+    from probewise.shards.values import behind, highest
 
     for features in (5, 10, 20, 40):
         rng = np.random.default_rng(0)
@@ -257,14 +300,18 @@ def passes(items: int = 1_000_000) -> None:
         laboratory = pw.LinearEnvironment(problem, SCALE * rng.standard_normal(features))
         fits = tuple(fitted(problem, laboratory.draw(np.ones(PROBES, dtype=np.int64), rng)) for _ in range(10))
         piece, row, unit = Piece(rows, 0), rows[0].astype(float), np.eye(features) / np.sqrt(3.0 * features)
-        bet, law = Bet(0, row, 0.0, 1.0), problem.outcome
-        told = Told(1.0, unit, law, fits[:1], bet, fits[0].theta, np.inf)
+        bet, law = Bet(0, row, 0.0, 1, 0.0, 1.0), problem.outcome
+        told, unbet = (Told(1.0, unit, law, fits[:1], own, fits[0].theta, np.inf, 0.0, SHOWN) for own in (bet, None))
         portion, _ = begun(piece)
         known, _ = compared(portion, Asked(1.0, unit, 0, row, fits, 1.0, 2.0))
         same, other = (Asked(1.0, unit, 0, row, rounds, 1.0, 2.0) for rounds in (None, fits))
         looks = {
             "summary": partial(summary, piece),
-            "longest": partial(longest, piece, 1.0, row, (unit, unit), 1.0, 400),
+            "longest": partial(longest, piece, 1.0, row, (unit, unit), 1.0, 1_000),
+            "partners": partial(partners, piece, 1.0, row, (unit, unit), rows[:40].astype(float)),
+            "highest": partial(highest, piece, 1.0, row, 1),
+            "behind": partial(behind, piece, 1.0, 0, row, row),
+            "settled, nothing bet": partial(settled, portion, unbet),
             "settled": partial(settled, portion, told),
             "compared, same leader": partial(compared, portion, same),
             "compared, new leader after 10 rounds": partial(compared, portion, other),
@@ -289,9 +336,13 @@ if __name__ == "__main__":
     parser.add_argument("--folder", type=Path, help="where files are kept for the next time")
     parser.add_argument("--same", action="store_true")
     parser.add_argument("--passes", action="store_true")
+    parser.add_argument("--campaign", action="store_true")
     options = parser.parse_args()
     if options.passes:
         passes()
+        sys.exit(0)
+    if options.campaign:
+        campaign(options.items, options.features, options.folder)
         sys.exit(0)
     fine = same() if options.same else scale(options.items, options.features, options.workers, options.folder)
     sys.exit(0 if fine else 1)

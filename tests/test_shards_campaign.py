@@ -101,19 +101,20 @@ def test_it_asks_for_what_identify_asks_for(tmp_path: Path) -> None:
     assert campaign.status().answer == (str(BEST),)  # a row number without a column of names
 
 
-def test_a_tolerance(tmp_path: Path) -> None:
-    campaign = pw.Campaign.create(
-        tmp_path / "far.campaign", _problem(_library(tmp_path / "library")), pw.BestItem(epsilon=0.5), seed=1
-    )
+@pytest.mark.parametrize("minimise", [False, True])
+def test_a_tolerance(tmp_path: Path, minimise: bool) -> None:
+    goal = pw.BestItem(epsilon=0.5, minimise=minimise)
+    campaign = pw.Campaign.create(tmp_path / "far.campaign", _problem(_library(tmp_path / "library")), goal, seed=1)
     rng = np.random.default_rng(0)
     while campaign.result().items is None:
         news = _round(campaign, rng)
     now = campaign.status()
-    assert "is within 0.5 of the best, with confidence 0.95" in news
+    assert f"is within 0.5 of the {'lowest' if minimise else 'best'}, with confidence 0.95" in news
     assert "tied within epsilon" in now.sentence
     assert now.unlisted + len(now.remaining) > 1
     value = ITEMS[int(now.answer[0])] @ THETA  # type: ignore[index]
-    assert value >= float((ITEMS @ THETA).max()) - 0.5
+    assert goal.sign * value >= float((goal.sign * ITEMS @ THETA).max()) - 0.5
+    assert {row.state for row in now.items} <= {"best", "tied", "eliminated"}
 
 
 def test_files_that_are_gone_or_changed(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 import probewise as pw
 from probewise.design.reached import Reached
 from probewise.design.sets import explicit
+from probewise.shards.engine import Cluster, Local
 from probewise.shards.pieces import BLOCK, Piece, blocks, summary
 from probewise.shards.values import Front
 
@@ -39,6 +40,10 @@ def _write(folder: Path, rows: np.ndarray, size: int = 6_000, **options: Any) ->
         columns = {f"x{j}": part[:, j] for j in range(rows.shape[1])}
         pq.write_table(pa.table({"name": names, **columns}), folder / f"{at}.parquet", row_group_size=2_500, **options)
     return folder
+
+
+def _parquet(folder: Path) -> Any:
+    return pw.items_from_parquet(_write(folder, ITEMS), columns=["x0", "x1", "x2", "x3"])
 
 
 def test_cuts_make_no_difference(tmp_path: Path) -> None:
@@ -187,7 +192,13 @@ def test_dask_arrays_and_lost_workers(tmp_path: Path) -> None:
                 next(iter(cluster.workers.values())).process.process.kill()
 
         found = _search(da.from_array(ITEMS, chunks=(6_007, 2)), progress=kill)
+        campaign = pw.Campaign.create(tmp_path / "far.campaign", pw.Problem(PROBES, _parquet(tmp_path)), seed=0)
+        asked = campaign.ask()["probe"]
+        assert isinstance(campaign.problem.items.engine, Cluster)  # the one in use
     assert _asked(found) == _asked(whole)
+    again = pw.Campaign.open(tmp_path / "far.campaign")
+    assert isinstance(again.problem.items.engine, Local)
+    assert again.ask()["probe"] == asked
 
 
 def test_what_cannot_be_done_is_refused(tmp_path: Path) -> None:
@@ -205,6 +216,10 @@ def test_what_cannot_be_done_is_refused(tmp_path: Path) -> None:
         pw.star(shards, 0, np.ones(20_000))
     with pytest.raises(pw.InvalidDesign, match="pairs needs at least two items, got one"):
         pw.pairs(pw.items_in_shards(ITEMS[:1]))
+    alike = pw.items_in_shards(np.ones((30, 4)), size=7)
+    for zero in (lambda: pw.pairs(alike), lambda: pw.star(alike, 3), lambda: pw.points(pw.items_in_shards(0 * ITEMS))):
+        with pytest.raises(pw.InvalidDesign, match="all directions are zero: there is nothing to learn"):
+            zero()
     with pytest.raises(pw.InvalidProblem, match=r"under theta it is a tie \('0', '2'\)"):
         pw.hardness(pw.Problem(np.eye(2), pw.items_in_shards([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])), [1.0, 0.5])
     with pytest.raises(pw.InvalidProblem, match="known without a measurement"):

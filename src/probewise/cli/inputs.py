@@ -114,7 +114,8 @@ class Source:
 
     def _far(self, items: Path, misfit: float) -> pw.Problem:
         """Items that stay in their files: their columns are features as they are."""
-        from probewise.shards.parquet import HERE, columns_of
+        from probewise.shards.engine import HERE
+        from probewise.shards.parquet import columns_of
 
         if self.model != "none":
             raise click.UsageError(

@@ -121,6 +121,8 @@ class Apart(Directions):
         """The farthest pair, exactly: two looks at all items."""
         outer = self._spokes.longest(-1.0, _POOL)
         first, second, squares = far_pairs(self._candidates(outer.numbers), -1.0, grow=True)
+        if not squares.max(initial=0.0) > 0:  # all items are the same
+            return 0, 0.0
         among = self._candidates(self._farther(outer, float(squares.max(initial=0.0))).numbers)
         first, second, squares = far_pairs(among, float(squares.max(initial=0.0)) * (1.0 - _ROUNDING), grow=True)
         best = int(np.argmax(squares))

@@ -19,7 +19,7 @@ def pairs(items: ArrayLike | Shards) -> Directions:
     matrix = as_matrix(items, "items") if far is None else far
     if matrix.shape[0] < 2:
         raise InvalidDesign("pairs needs at least two items, got one; a single item needs no measurement.")
-    return Apart(matrix) if isinstance(matrix, Shards) else Pairs(matrix)
+    return _some(Apart(matrix)) if isinstance(matrix, Shards) else Pairs(matrix)
 
 
 def star(items: ArrayLike | Shards, reference: int, gaps: ArrayLike | None = None) -> Directions:
@@ -37,13 +37,20 @@ def star(items: ArrayLike | Shards, reference: int, gaps: ArrayLike | None = Non
     return _star(matrix, reference, gaps) if isinstance(matrix, np.ndarray) else _reached(matrix, reference, gaps)
 
 
-def _reached(shards: Shards, reference: int, gaps: ArrayLike | None) -> Reached:
+def _reached(shards: Shards, reference: int, gaps: ArrayLike | None) -> Directions:
     if gaps is not None:
         raise InvalidDesign(
             f"gaps of {len(shards):,} items that stay where they are cannot be given one by one; hardness, which knows "
             "theta, computes them where the items are."
         )
-    return Reached(shards, shards[reference % len(shards)])
+    return _some(Reached(shards, shards[reference % len(shards)]))
+
+
+def _some(directions: Directions) -> Directions:
+    """The directions, unless all are zero: as they are not if some at even distances are not."""
+    if not directions.moment().any() and directions.largest()[1] == 0:
+        raise InvalidDesign("all directions are zero: there is nothing to learn; give items that differ.")
+    return directions
 
 
 def _star(matrix: Array, reference: int, gaps: ArrayLike | None) -> Vectors:
@@ -80,7 +87,7 @@ def spokes(items: ArrayLike | Shards) -> Directions:
 def points(items: ArrayLike | Shards) -> Directions:
     """Directions z for all rows of ``items`` (G-optimality)."""
     if (far := shards_of(items)) is not None:
-        return Reached(far, np.zeros(far.shape[1]))
+        return _some(Reached(far, np.zeros(far.shape[1])))
     matrix = as_matrix(items, "items")
     return Vectors(matrix, np.arange(matrix.shape[0], dtype=np.int64))
 

@@ -10,12 +10,19 @@ from typing import Any, final
 
 from probewise.errors import MissingExtra
 
+HERE = "here"
+"""The scheduler that is none: this process."""
 Handle = Any
 """A piece, or what stands for one that is elsewhere."""
 
 
 class Engine(abc.ABC):
     """Runs pure functions on pieces where they are; what it keeps can be made again from what it was made of."""
+
+    @property
+    @abc.abstractmethod
+    def name(self) -> str:
+        """What tells it from others."""
 
     @abc.abstractmethod
     def loaded(self, loaders: Sequence[Callable[[], Any]]) -> list[Handle]:
@@ -35,6 +42,11 @@ class Engine(abc.ABC):
 @final
 class Local(Engine):
     """All pieces in the memory of this process."""
+
+    @property
+    def name(self) -> str:
+        """There is one."""
+        return HERE
 
     def loaded(self, loaders: Sequence[Callable[[], Any]]) -> list[Handle]:
         """One after the other."""
@@ -58,6 +70,11 @@ class Cluster(Engine):
 
     def __init__(self, client: Any) -> None:
         self.client = client
+
+    @property
+    def name(self) -> str:
+        """That of the client."""
+        return str(self.client.id)
 
     def loaded(self, loaders: Sequence[Callable[[], Any]]) -> list[Handle]:
         """By any worker each."""
@@ -85,10 +102,19 @@ def _second(pair: tuple[Any, Any]) -> Any:
     return pair[1]
 
 
+def engine_of(scheduler: Any = None) -> Engine:
+    """An engine itself; this process; the cluster at an address or of a client, else in use, else on this machine."""
+    if isinstance(scheduler, Engine):
+        return scheduler
+    if scheduler == HERE:
+        return Local()
+    return cluster(scheduler)
+
+
 def cluster(scheduler: Any = None) -> Cluster:
     """The cluster at an address or of a client; else the one in use; else one of this machine's processors."""
     if scheduler is None:
-        return Cluster(in_use() or started())
+        return Cluster(_client() or started())
     Client: Any = _distributed().Client
     return Cluster(scheduler if isinstance(scheduler, Client) else Client(scheduler))
 
@@ -110,7 +136,13 @@ def _distributed() -> Any:
     return distributed
 
 
-def in_use() -> Any:
+def in_use() -> Engine:
+    """The cluster that this process uses, or the process itself."""
+    client = _client()
+    return Local() if client is None else Cluster(client)
+
+
+def _client() -> Any:
     """The client of the cluster that this process uses; None if it uses none."""
     if (distributed := sys.modules.get("distributed")) is None:
         return None

@@ -11,12 +11,12 @@ from weakref import WeakValueDictionary
 from probewise.errors import InvalidCampaign
 from probewise.shards.engine import in_use
 from probewise.shards.items import Shards
-from probewise.shards.parquet import HERE, all_different, items_from_parquet
+from probewise.shards.parquet import all_different, items_from_parquet
 
 _AT_ONCE = 2**20
 """Bytes of a file that are looked at together."""
 _opened: WeakValueDictionary[str, Shards] = WeakValueDictionary()
-"""What is open in this process, by what is kept of it and when its files were last changed."""
+"""What is open in this process, by what is kept of it, when its files were last changed, and where items are."""
 
 
 def to_json(shards: Shards) -> dict[str, Any]:
@@ -30,7 +30,7 @@ def to_json(shards: Shards) -> dict[str, Any]:
     all_different(origin)
     files = [{"path": str(path), "bytes": path.stat().st_size, "sha256": _digest(path)} for path in origin.files]
     kept = {"files": files, "columns": list(origin.columns), "names": origin.names, "rows": len(shards)}
-    _opened[_key(kept)] = shards
+    _opened[_key(kept, shards.engine.name)] = shards
     return kept
 
 
@@ -38,15 +38,15 @@ def from_json(kept: Mapping[str, Any]) -> Shards:
     """The items, if the files are there and unchanged: on the cluster that is in use, or in this process."""
     for file in kept["files"]:
         _check(file)
-    if (known := _opened.get(_key(kept))) is not None:
+    engine = in_use()
+    if (known := _opened.get(_key(kept, engine.name))) is not None:
         return known
     for file in kept["files"]:
         if _digest(Path(file["path"])) != file["sha256"]:
             raise _other(file, "its contents have changed since")
     files = [file["path"] for file in kept["files"]]
-    engine = in_use() or HERE
     shards = items_from_parquet(files, columns=kept["columns"], names=kept["names"], scheduler=engine)
-    _opened[_key(kept)] = shards
+    _opened[_key(kept, engine.name)] = shards
     return shards
 
 
@@ -67,9 +67,9 @@ def _other(file: Mapping[str, Any], why: str) -> InvalidCampaign:
     )
 
 
-def _key(kept: Mapping[str, Any]) -> str:
-    """What is kept, and when the files were last changed."""
-    return repr((kept, [Path(file["path"]).stat().st_mtime_ns for file in kept["files"]]))
+def _key(kept: Mapping[str, Any], engine: str) -> str:
+    """What is kept, when the files were last changed, and where their items are."""
+    return repr((kept, [Path(file["path"]).stat().st_mtime_ns for file in kept["files"]], engine))
 
 
 def _digest(path: Path) -> str:

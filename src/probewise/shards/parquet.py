@@ -11,15 +11,13 @@ from typing import Any
 import numpy as np
 
 from probewise.errors import InvalidProblem, MissingExtra
-from probewise.shards.engine import Local, cluster
+from probewise.shards.engine import engine_of
 from probewise.shards.items import Origin, Shards, in_shards
 from probewise.shards.pieces import Piece
 from probewise.tables import named
 
 _ROWS = 1_000_000
-"""Rows of a piece, as far as row groups allow."""
-HERE = "here"
-"""The scheduler that is none: this process."""
+"""Rows of a piece, if nothing else is said."""
 
 
 @dataclass(frozen=True)
@@ -97,12 +95,14 @@ def items_from_parquet(
     columns: Sequence[str] | None = None,
     names: str | None = None,
     scheduler: Any = None,
+    size: int = _ROWS,
 ) -> Shards:
     """Items from Parquet files: a file, a folder, a pattern such as "library/*.parquet", or several files in order.
 
     ``columns`` are the features, by default all columns but ``names``, which are read of the few items that are shown.
-    Pieces are kept by the workers of Dask: of the ``scheduler`` at an address, of a client, of the cluster in use, or
-    of one that is started on this machine. With "here" they are kept in this process.
+    Pieces of ``size`` rows, as far as files and row groups allow, are kept by the workers of Dask: of the ``scheduler``
+    at an address, of a client, of the cluster in use, or of one that is started on this machine. With "here" they are
+    kept in this process.
     """
     files = _files(pattern)
     first = _file(files[0])
@@ -120,12 +120,12 @@ def items_from_parquet(
                 raise InvalidProblem(
                     f"column '{name}' of {path} must hold numbers, got {kind}; leave it out (columns=)."
                 )
-        for some, rows in _portions([file.metadata.row_group(at).num_rows for at in range(file.num_row_groups)]):
+        for some, rows in _portions([file.metadata.row_group(at).num_rows for at in range(file.num_row_groups)], size):
             groups.append(_Groups(str(path), some, wanted, row))
             row += rows
     if not row:
         raise InvalidProblem(f"{named(map(str, files))} have no rows; items need at least one.")
-    engine = Local() if scheduler == HERE else cluster(scheduler)
+    engine = engine_of(scheduler)
     pieces, origin = engine.loaded(groups), Origin(tuple(path.resolve() for path in files), wanted, names)
     if names is None:
         return in_shards(engine, pieces, features=wanted, origin=origin)
@@ -154,12 +154,12 @@ def columns_of(pattern: str | Path | Sequence[str | Path]) -> tuple[str, ...]:
     return tuple(_file(_files(pattern)[0]).schema_arrow.names)
 
 
-def _portions(rows: Sequence[int]) -> list[tuple[tuple[int, ...], int]]:
+def _portions(rows: Sequence[int], size: int) -> list[tuple[tuple[int, ...], int]]:
     """Consecutive row groups that make up a piece, and how many rows it has."""
     out: list[tuple[tuple[int, ...], int]] = []
     some: list[int] = []
     for at, count in enumerate(rows):
-        if some and sum(rows[own] for own in some) + count > _ROWS:
+        if some and sum(rows[own] for own in some) + count > size:
             out.append((tuple(some), sum(rows[own] for own in some)))
             some = []
         some.append(at)

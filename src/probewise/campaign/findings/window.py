@@ -51,7 +51,7 @@ def window(trail: Trail) -> Window:
     left = tuple(own.remaining.size + own.unlisted for own in standings)
     if problem.shards is None:
         return Window(problem, range(problem.n_items), standings, left, now)
-    numbers = _chosen(standings, problem.n_items)
+    numbers = _chosen(standings, trail.ledger.declared or (), problem.n_items)
     there = [algorithm.left(*search, state, numbers) for state in (*trail.states, trail.state)]
     others = now.remaining.size + now.unlisted - int(there[-1].sum())
     unseen = Unseen(problem.n_items - numbers.size, others)
@@ -61,9 +61,9 @@ def window(trail: Trail) -> Window:
     return replace(few, standings=tuple(listed))
 
 
-def _chosen(standings: Sequence[Standing], items: int) -> NDArray[np.int64]:
+def _chosen(standings: Sequence[Standing], declared: Answer, items: int) -> NDArray[np.int64]:
     """Numbers of the items that are shown, ascending."""
-    found: dict[int, None] = {}
+    found: dict[int, None] = dict.fromkeys(declared)
     for standing in reversed(standings):
         found |= dict.fromkeys([*standing.guess, *standing.remaining.tolist()])
         if len(found) >= _SHOWN:

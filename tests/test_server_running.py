@@ -175,6 +175,31 @@ def test_every_request_is_a_line_of_json(lab: Path, tmp_path: Path) -> None:
     assert "secret" not in (tmp_path / "log").read_text()
 
 
+def test_files_of_requests_do_not_pile_up(lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "scratch").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
+    serving = Serving(lab)
+    try:
+        visitor = Visitor(serving.url)
+        visitor.json(f"{API}/ask", {})
+        for path in ("report", "copy.jsonl", "copy.campaign", "rows.csv", "sheet.csv", "sheet.xlsx"):
+            assert visitor.get(f"/c/a.campaign/{path}").status == 200
+        assert visitor.json("/api/v1/checks", {"probes": "x,y\n1,0\n0,1\n", "model": "none"}).status == 200
+        (own,) = (tmp_path / "scratch").glob("probewise-*")
+        assert [*own.iterdir()] == []
+        table = {"probes": ("p.csv", b"x,y\n1,0\n0,1\n")}
+        csrf = visitor.csrf("/new")
+        for _ in range(110):
+            assert visitor.upload("/new", {"csrf": csrf}, table).status == 303
+        assert len([*own.iterdir()]) == 100
+        for name in ("BREW", "brew", "PROPFIND"):
+            assert visitor.send(name, "/").status == 405
+        assert 'method="other",way="other",status="405"} 3' in visitor.get("/metrics").text
+    finally:
+        serving.stop()
+    assert not own.exists()
+
+
 def test_with_a_certificate_of_its_own(lab: Path, tmp_path: Path) -> None:
     openssl = shutil.which("openssl")
     if openssl is None:

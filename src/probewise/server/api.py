@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -11,7 +12,7 @@ from probewise.errors import InvalidProblem, InvalidRows
 from probewise.server.live import WATCHERS
 from probewise.server.openapi import document
 from probewise.server.shapes import Shape
-from probewise.server.site import Call, Refused, Way
+from probewise.server.site import Call, Refused, Way, discard
 from probewise.server.workers import Busy
 
 ROOT = "/api/v1"
@@ -82,9 +83,9 @@ SETTINGS: dict[str, Shape] = {
 """What a campaign is created with."""
 
 
-async def _settings(call: Call) -> dict[str, Any]:
+async def _settings(call: Call, folder: Path) -> dict[str, Any]:
     """The settings with the tables in files, as they would be uploaded."""
-    folder, found = call.site.folder(), {key: value for key, value in call.body.items() if key != "name"}
+    found = {key: value for key, value in call.body.items() if key != "name"}
     if isinstance(found.get("sigma"), str) and found["sigma"] != "unknown":
         raise InvalidProblem(f"sigma must be a number or the word unknown, got '{found['sigma']}'.")
     for kind in ("probes", "items"):
@@ -110,14 +111,22 @@ async def campaigns(call: Call) -> Response:
 
 async def check(call: Call) -> Response:
     """What tables and settings lead to."""
-    found = await call.site.workers.do("slow", "examine", settings=await _settings(call), limits=call.site.limits)
-    return JSONResponse(found)
+    folder = call.site.folder()
+    try:
+        settings = await _settings(call, folder)
+        return JSONResponse(await call.site.workers.do("slow", "examine", settings=settings, limits=call.site.limits))
+    finally:
+        discard(folder)
 
 
 async def create(call: Call) -> Response:
     """Begin a campaign."""
     name = call.site.live.shelf.new(str(call.body["name"]))
-    found = await begin(call, name, await _settings(call))
+    folder = call.site.folder()
+    try:
+        found = await begin(call, name, await _settings(call, folder))
+    finally:
+        discard(folder)
     return JSONResponse({"name": name, **found}, 201, {"location": f"{ROOT}/campaigns/{name}"})
 
 
@@ -149,7 +158,7 @@ async def rows(call: Call) -> Response:
 async def records(call: Call) -> Response:
     """The records after one, as they are stored."""
     after, most = call.body.get("after", 0), call.body.get("most", 1000)
-    return JSONResponse(await call.site.live.look(call.name, "records", after=after, most=most))
+    return JSONResponse(await call.site.live.work("read", call.name, "records", after=after, most=most))
 
 
 async def _write(call: Call, task: str, **arguments: Any) -> Response:
@@ -232,9 +241,12 @@ REPORT_POLICY = (
 
 async def report_of(call: Call) -> bytes:
     """The report of a campaign as it is now."""
-    out = call.site.folder() / "report.html"
-    await call.site.live.work("slow", call.name, "report", out=str(out))
-    return out.read_bytes()
+    folder = call.site.folder()
+    try:
+        await call.site.live.work("slow", call.name, "report", out=str(folder / "report.html"))
+        return (folder / "report.html").read_bytes()
+    finally:
+        discard(folder)
 
 
 async def events(call: Call) -> Response:

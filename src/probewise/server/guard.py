@@ -156,7 +156,8 @@ class Guard:
     def _note(self, scope: Scope, headers: Headers, answer: dict[str, int], seconds: float) -> None:
         state = scope.get("state") or {}
         way = str(state.get("way", "other"))
-        self._counts.add(scope["method"], way, answer["status"], seconds)
+        method = scope["method"] if scope["method"] in (*SAFE, "POST") else "other"  # anybody can make up more
+        self._counts.add(method, way, answer["status"], seconds)
         line = {
             "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
             "from": client_of(scope, headers, self._config),

@@ -30,8 +30,8 @@ from probewise.server.people import Gate, Who, cookie_name, somebody
 from probewise.server.shapes import Shape, fault
 from probewise.server.workers import Busy, Fault, Workers
 
-SCRATCH = 3600.0
-"""Seconds for which an uploaded table is kept."""
+SCRATCH, FOLDERS = 3600.0, 100
+"""Seconds for which an uploaded table is kept, and how many are."""
 
 
 class Refused(Exception):
@@ -81,10 +81,10 @@ class Site:
 
     def folder(self) -> Path:
         """A new folder for files of one request; old ones go."""
-        now = time.time()
-        for other in self.scratch.iterdir():
-            if now - other.stat().st_mtime > SCRATCH:
-                shutil.rmtree(other, ignore_errors=True)
+        ages = sorted(((time.time() - other.stat().st_mtime, other) for other in self.scratch.iterdir()), reverse=True)
+        for at, (age, other) in enumerate(ages):
+            if age > SCRATCH or len(ages) - at >= FOLDERS:
+                discard(other)
         own = self.scratch / secrets.token_hex(16)
         own.mkdir(mode=0o700)
         return own
@@ -95,6 +95,11 @@ class Site:
         if re.fullmatch("[0-9a-f]{32}", token) is None or not own.is_dir():
             raise Refused(410, "these tables are no longer here, as they are kept for an hour; choose them again.")
         return own
+
+
+def discard(folder: Path) -> None:
+    """Remove files that nobody needs any more."""
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.parse import quote
 
+from starlette.background import BackgroundTask
 from starlette.responses import FileResponse, Response
 
 from probewise.errors import ProbewiseError
 from probewise.markup import Content, joined, paragraphs, tag
 from probewise.server.api import REPORT_POLICY, report_of
 from probewise.server.pages.shell import alert, card, link, page, text_field, title_of
-from probewise.server.site import Call
+from probewise.server.site import Call, discard
 
 
 async def report(call: Call) -> Response:
@@ -72,8 +74,14 @@ async def keep(call: Call) -> Response:
 async def _copy(call: Call, ending: str) -> Response:
     out = call.site.folder() / f"copy{ending}"
     await call.site.live.work("slow", call.name, "copy", out=str(out))
-    headers = {"content-disposition": attached(title_of(call.name) + ending)}
-    return FileResponse(out, headers=headers, media_type="text/csv" if ending == ".csv" else "application/octet-stream")
+    return saved_as(title_of(call.name) + ending, out)
+
+
+def saved_as(name: str, file: Path) -> Response:
+    """A file that a browser saves, and that is removed here once it is sent."""
+    kind = "text/csv" if name.endswith(".csv") else "application/octet-stream"
+    gone = BackgroundTask(discard, file.parent)
+    return FileResponse(file, headers={"content-disposition": attached(name)}, media_type=kind, background=gone)
 
 
 async def copy_lines(call: Call) -> Response:

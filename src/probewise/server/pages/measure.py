@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from starlette.datastructures import UploadFile
-from starlette.responses import FileResponse, Response
+from starlette.responses import Response
 
 from probewise.errors import InvalidRows
 from probewise.markup import Content, Html, folded, paragraphs, sideways, tag, void
 from probewise.numerals import plural
-from probewise.server.pages.keep import attached
+from probewise.server.pages.keep import saved_as
 from probewise.server.pages.overview import events
 from probewise.server.pages.shell import alert, button, card, field, form, link, page, title_of, told
 from probewise.server.site import Call, Refused
@@ -288,8 +288,7 @@ async def saved(call: Call, name: str, folder: Path, pasted: str = "") -> Path |
 async def _sheet(call: Call, ending: str) -> Response:
     out = call.site.folder() / f"sheet{ending}"
     found = await call.site.live.work("slow", call.name, "sheet_file", out=str(out))
-    headers = {"content-disposition": attached(f"{title_of(call.name)} round {found['round']}{ending}")}
-    return FileResponse(out, headers=headers, media_type="text/csv" if ending == ".csv" else "application/octet-stream")
+    return saved_as(f"{title_of(call.name)} round {found['round']}{ending}", out)
 
 
 async def sheet_csv(call: Call) -> Response:

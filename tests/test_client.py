@@ -120,7 +120,7 @@ def test_page_commands_and_client_share_one_state(serving: Serving) -> None:
     for _ in range(STEPS):
         history.step()
     history.check()
-    assert {key.partition(" ")[0] for key in history.done} == {"page", "command", "client"}
+    assert {key.partition(" ")[0] for key in history.done} >= {"page", "command", "client"}
 
 
 def test_the_package_declares_what_opens_such_addresses() -> None:

@@ -50,14 +50,17 @@ def test_a_budget_is_spent_in_equal_batches(budget: int, batch: int | None, size
 
 def test_plan_and_judge_are_apart() -> None:
     """What is measured is what the model plans, and what is proven is what Sage makes of the same rounds."""
-    result = pw.identify(PROBLEM, measure=laboratory(2), budget=16, batch=8, seed=3)
+    result = pw.identify(PROBLEM, measure=laboratory(2), budget=24, batch=8, seed=3)
     columns, n = columns_of(PROBLEM), PROBLEM.n_probes
     shared: dict[str, Any] = {"room": PROBLEM.stock, "relative": np.ones(n), "cost": PROBLEM.cost, "replicates": None}
-    streams = [np.random.default_rng(np.random.SeedSequence(3, spawn_key=(step,))) for step in range(2)]
+    streams = [np.random.default_rng(np.random.SeedSequence(3, spawn_key=(step,))) for step in range(3)]
     first = first_batch(columns, 8, settings=Settings(), rng=streams[0], **shared)
     np.testing.assert_array_equal(result.history[0].counts, first)
-    belief = believed(columns, result.history[0].measurements, relative=np.ones(n))
-    np.testing.assert_array_equal(result.history[1].counts, next_batch(belief, 8, rng=streams[1], **shared).counts)
+    data = result.history[0].measurements
+    for step, last in ((1, False), (2, True)):  # the last batch is planned for the guess after it
+        batch = next_batch(believed(columns, data, relative=np.ones(n)), 8, last=last, rng=streams[step], **shared)
+        np.testing.assert_array_equal(result.history[step].counts, batch.counts)
+        data = data + result.history[step].measurements
     sage, goal = pw.Sage(), pw.BestItem()
     state = sage.init(PROBLEM, goal)
     for past in result.history:

@@ -6,12 +6,13 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 import probewise as pw
 from probewise.guess import belief as beliefs
 from probewise.guess.belief import Settings, believed
 from probewise.guess.columns import columns_of
-from probewise.guess.improvement import first_batch, next_batch
+from probewise.guess.improvement import _View, first_batch, next_batch
 from probewise.measurements import Measurements
 
 FACTORS = {"ligand": list("ABCD"), "solvent": list("xyz"), "temperature": [60.0, 80.0, 100.0], "dose": [1.0, 2.0, 5.0]}
@@ -21,18 +22,25 @@ COLUMNS = columns_of(PROBLEM)
 
 
 def features(*rows: int) -> np.ndarray:
-    """(k, d): effects, squares and products of two and three of them, written out; the scales are Settings' own."""
-    blocks = []
-    for block in COLUMNS.blocks:
-        square = [] if block.squares is None else [np.sqrt(0.3) * block.squares[list(rows)]]
-        blocks.append(np.hstack([block.main[list(rows)], *square]) * np.sqrt(1.0 / 4))
-    parts = [np.full((len(rows), 1), 2.0), *blocks]
-    for order, weight in ((2, 0.5), (3, 0.2)):
-        for group in itertools.combinations(blocks, order):
-            product = group[0]
-            for other in group[1:]:
-                product = (product[:, :, None] * other[:, None, :]).reshape(len(rows), -1)
-            parts.append(np.sqrt(weight) * product)
+    """(k, d): effects, squares and products up to the third degree, written out; the scales are Settings' own.
+
+    The surface is the root of its covariance among all rows.
+    """
+    linear = [block.main[list(rows)] * np.sqrt(1.0 / 4) for block in COLUMNS.blocks]
+    squares = {j: own[list(rows)] * np.sqrt(0.3 / 4) for j, own in enumerate(COLUMNS.squares) if own is not None}
+    parts = [np.full((len(rows), 1), 2.0), *linear, *squares.values()]
+    groups = [(0.5, group) for group in itertools.combinations(linear, 2)]
+    groups += [(0.2, group) for group in itertools.combinations(linear, 3)]
+    groups += [(0.2, (linear[j], square)) for k, square in squares.items() for j in range(4) if j != k]
+    for weight, group in groups:
+        product = group[0]
+        for other in group[1:]:
+            product = (product[:, :, None] * other[:, None, :]).reshape(len(rows), -1)
+        parts.append(np.sqrt(weight) * product)
+    points = np.hstack([block.main[:108] for block in COLUMNS.blocks])
+    far = np.sqrt(3.0) * np.linalg.norm(points[:, None] - points, axis=2) / 2.0
+    values, vectors = np.linalg.eigh(0.05 * (1.0 + far) * np.exp(-far))
+    parts.append((vectors * np.sqrt(np.maximum(values, 0.0)))[list(rows)])
     return np.hstack(parts)
 
 
@@ -44,7 +52,7 @@ def test_covariances_are_those_of_the_effects_written_out() -> None:
     rows = np.array([0, 5, 17, 60, 107])
     prior = beliefs.prior_of(COLUMNS, Settings())
     wanted = features(*rows) @ features(*rows).T
-    np.testing.assert_allclose(prior.covariance(rows, rows), wanted, rtol=1e-12)
+    np.testing.assert_allclose(prior.covariance(rows, rows), wanted, rtol=1e-10)
     np.testing.assert_allclose(prior.at(rows)[1], np.diag(wanted), rtol=1e-12)
 
 
@@ -53,7 +61,7 @@ def test_predictions_are_those_of_bayesian_regression_on_the_effects() -> None:
     rng = np.random.default_rng(0)
     rows = np.array([0, 5, 5, 17, 60, 107])
     outcomes = rng.normal(50.0, 10.0, rows.size)
-    settings = Settings(spread=1e-6, noise_spread=1e-6, draws=1)  # variances as they are set
+    settings = Settings(spread=1e-6, rough_spread=1e-6, reach_spread=1e-6, noise_spread=1e-6, draws=1)  # as set
     belief = believed(COLUMNS, data(rows, outcomes), relative=np.ones(PROBLEM.n_probes), settings=settings)
     X, Z = features(*rows), features(*range(PROBLEM.n_probes))
     scaled = (outcomes - outcomes.mean()) / outcomes.std()
@@ -74,7 +82,7 @@ def test_slopes_are_those_of_the_likelihood(kind: str) -> None:
         "many features": pw.Problem(rng.normal(size=(40, 30))),
     }[kind]
     columns, rows = columns_of(problem), np.arange(0, 40, 3)
-    powers = beliefs._Powers.between(columns, rows, rows)
+    powers = beliefs.Powers.between(columns, rows, rows)
     found = beliefs._Data(rows, rng.normal(size=rows.size), 1.0 / rng.integers(1, 4, rows.size), (3.0, 5), powers)
     prior = Settings().prior(columns)
     logs = prior[0] + 0.3 * rng.normal(size=prior[0].size)
@@ -126,7 +134,7 @@ def test_left_out_measurements_are_as_if_they_had_never_been() -> None:
     posterior = belief.posteriors[0]
     for at in range(5):
         rest = np.delete(np.arange(5), at)
-        powers = beliefs._Powers.between(COLUMNS, rows[rest], rows[rest])
+        powers = beliefs.Powers.between(COLUMNS, rows[rest], rows[rest])
         fewer = beliefs._Data(rows[rest], posterior.data.values[rest], np.ones(4), (0.0, 0), powers)
         mean, variance = beliefs.Posterior(COLUMNS, posterior.variances, fewer).at(rows[at : at + 1])
         wanted = (posterior.data.values[at] - mean[0]) / np.sqrt(variance[0] + posterior.noise)
@@ -186,17 +194,18 @@ def test_batches_mind_stock_and_replicates() -> None:
         own = limits(room=room, replicates=replicates)
         first = first_batch(COLUMNS, 20, settings=Settings(), rng=np.random.default_rng(0), **own)
         belief = believed(COLUMNS, data(np.array([0, 50, 90]), np.array([1.0, 2.0, 0.0])), relative=np.ones(108))
-        later = next_batch(belief, 20, rng=np.random.default_rng(0), **own).counts
-        for counts in (first, later):
+        later, end = (next_batch(belief, 20, last=last, rng=np.random.default_rng(0), **own) for last in (False, True))
+        for counts in (first, later.counts, end.counts):
             assert counts[[4, 9, 30]].tolist() == most
             assert counts.sum() == sum(most)
 
 
-def test_dear_probes_are_measured_less() -> None:
+@pytest.mark.parametrize("last", [False, True])
+def test_dear_probes_are_measured_less(last: bool) -> None:
     cost = np.where(np.arange(108) < 54, 1.0, 20.0)
     belief = believed(COLUMNS, data(np.arange(0, 108, 9), np.sin(np.arange(12.0))), relative=np.ones(108))
-    counts = next_batch(belief, 8, rng=np.random.default_rng(0), **limits(cost=cost)).counts
-    plain = next_batch(belief, 8, rng=np.random.default_rng(0), **limits()).counts
+    counts = next_batch(belief, 8, last=last, rng=np.random.default_rng(0), **limits(cost=cost)).counts
+    plain = next_batch(belief, 8, last=last, rng=np.random.default_rng(0), **limits()).counts
     assert counts[54:].sum() < plain[54:].sum()
 
 
@@ -210,8 +219,56 @@ def test_measurements_go_where_they_tell_of_items_that_cannot_be_measured() -> N
     rows = np.arange(12)
     belief = believed(columns, data(rows, values[solvent], problem), relative=np.ones(12))
     assert problem.item_names[belief.best].split(", ")[1] == "z"
-    counts = next_batch(belief, 4, rng=np.random.default_rng(0), **limits(problem)).counts
-    assert counts[solvent == 2].sum() >= 3
+    for last in (False, True):
+        counts = next_batch(belief, 4, last=last, rng=np.random.default_rng(0), **limits(problem)).counts
+        assert counts[solvent == 2].sum() >= 3
+
+
+def test_a_leader_that_is_known_is_not_measured_again() -> None:
+    """One row is far ahead and measured twenty times: what is left to learn is whether another is ahead of it."""
+    values = np.where(np.arange(108) == 40, 100.0, 50.0 + 5.0 * np.sin(np.arange(108)))
+    rows, rng = np.append(np.arange(0, 108, 4), np.full(20, 40)), np.random.default_rng(0)
+    belief = believed(COLUMNS, data(rows, values[rows] + rng.normal(size=rows.size)), relative=np.ones(108))
+    assert belief.best == 40
+    for last in (False, True):
+        assert next_batch(belief, 8, last=last, rng=rng, **limits()).counts[40] <= 1
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_gain_of_a_measurement_is_its_knowledge_gradient(sign: float) -> None:
+    """Of two items, by the formula for the mean of the higher of a normal variable and a constant."""
+    inner = np.array([[1.0, 0.3], [0.3, 2.0]])
+    means, noise = np.tile(sign * np.array([[0.7], [0.0]]), 40_000), np.array([0.5, 1.0])
+    view = _View(means, inner, inner, inner, noise)
+    told = np.abs(inner[0] - inner[1]) / np.sqrt(np.diag(inner) + noise)
+    wanted = told * np.exp(-0.5 * (0.7 / told) ** 2) / np.sqrt(2.0 * np.pi) - 0.7 * ndtr(-0.7 / told)
+    np.testing.assert_allclose(view.gain(sign, np.random.default_rng(0)), wanted, atol=0.005)
+
+
+def test_where_no_measurement_can_change_the_guess_all_are_learned_of() -> None:
+    """Exact outcomes of all rows but two bad ones, which nothing is promised of."""
+    values = np.add.outer(np.arange(36.0), np.zeros(3)).ravel()
+    rows = np.repeat(np.arange(2, 108), 5)
+    belief = believed(COLUMNS, data(rows, values[rows]), relative=np.ones(108))
+    room = (np.arange(108) < 2).astype(float)
+    for last in (False, True):
+        counts = next_batch(belief, 2, last=last, rng=np.random.default_rng(0), **limits(room=room)).counts
+        assert counts[:2].tolist() == [1, 1]
+
+
+def test_a_surface_takes_up_what_effects_cannot() -> None:
+    """A step across a grid: with the surface, rows that were not measured are predicted better than without it."""
+    grid = pw.space({name: np.arange(9.0).tolist() for name in "ab"})
+    problem, off = pw.Problem.from_tables(grid, sigma=1.0), []
+    values = np.array([50.0 * (a + b > 9.0) for a, b in itertools.product(range(9), repeat=2)])
+    for settings in (Settings(), Settings(rough=1e-6, rough_spread=0.01)):
+        for seed in range(3):
+            rng = np.random.default_rng(seed)
+            rows = rng.choice(81, 40, replace=False)
+            told = data(rows, values[rows] + rng.normal(size=40), problem)
+            belief = believed(columns_of(problem), told, relative=np.ones(81), settings=settings)
+            off.append(float(np.mean((belief.items[0] - values)[told.count == 0] ** 2)))
+    assert np.mean(off[:3]) < 0.8 * np.mean(off[3:])
 
 
 @pytest.mark.parametrize("tables", [True, False])

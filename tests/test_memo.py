@@ -85,6 +85,29 @@ def test_the_first_round_is_asked_for_without_solving_again(case: str, monkeypat
     assert list(rows["probe"]) == list(wanted.ask()["probe"])
 
 
+@pytest.mark.parametrize("algorithm", [pw.Sage(max_batch=2), pw.Batched(pw.Sage(), 2)], ids=lambda each: each.name)
+def test_the_plan_of_a_round_is_solved_once_for_all_its_batches(
+    algorithm: pw.Algorithm[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A design is solved when a round begins, also where every batch is asked for by a process of its own."""
+    problem, goal = PROBLEM, pw.BestItem()
+    store, solve, calls = Memory(), planning.optimal_design, []
+    pw.Campaign.create(store, problem, goal, algorithm, seed=0)
+    laboratory = pw.LinearEnvironment(problem, [0.3, 0.31, 0.3], seed=0)
+    monkeypatch.setattr(planning, "optimal_design", lambda *a, **k: calls.append(1) or solve(*a, **k))
+    solved: dict[bool, list[int]] = {True: [], False: []}
+    while len(solved[True]) < 4:
+        campaign, before = pw.Campaign.open(store), len(calls)
+        rows = campaign.ask()
+        begins = next(record.body["begins"] for record in reversed(campaign.records) if record.kind == "asked")
+        solved[begins].append(len(calls) - before)
+        numbers = [problem.probe_names.index(probe) for probe in rows["probe"]]
+        campaign.tell(rows.filled(laboratory.measure(np.array(numbers))))
+    assert len(solved[False]) >= 4
+    assert set(solved[False]) == {0}
+    assert any(solved[True])
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_a_journal_without_it_means_the_same(case: str) -> None:
     campaign = measured(Memory(), case, amendments=0.5)

@@ -123,7 +123,8 @@ class BestGuess(Algorithm[Guessed]):
     @few
     def ask(self, problem: Problem, goal: Goal, state: Guessed, rng: np.random.Generator) -> Counts:
         """The next batch: at first well spread, then what the best guess gains most from; nothing once all is spent."""
-        batch = self._batch(problem, state, self._size(self.budget - state.data.n), rng)
+        left = self.budget - state.data.n
+        batch = self._batch(problem, state, size := self._size(left), size >= left, rng)
         return np.zeros(problem.n_probes, dtype=np.int64) if batch is None else batch.counts
 
     def tell(self, problem: Problem, goal: Goal, state: Guessed, measurements: Measurements) -> Guessed:
@@ -169,7 +170,7 @@ class BestGuess(Algorithm[Guessed]):
         if belief is None:
             return None
         mean, spread = belief.items
-        batch = self._batch(problem, state, self._size(self.budget), np.random.default_rng(_SEED))
+        batch = self._batch(problem, state, self._size(self.budget), True, np.random.default_rng(_SEED))
         gain = 0.0 if batch is None else max(batch.gain, 0.0)
         low, high = belief.interval(belief.best)
         measured = state.data.count[problem.twins] * (problem.twins >= 0)
@@ -183,8 +184,8 @@ class BestGuess(Algorithm[Guessed]):
         most = self.max_batch or -(-self.budget // _BATCHES)
         return -(-left // -(-left // most)) if left > 0 else 0
 
-    def _batch(self, problem: Problem, state: Guessed, size: int, rng: np.random.Generator) -> Batch | None:
-        """The next batch of that size, as far as there is stock."""
+    def _batch(self, problem: Problem, state: Guessed, size: int, last: bool, rng: np.random.Generator) -> Batch | None:
+        """The next batch of that size, as far as there is stock; the last one is planned for the guess after it."""
         room = np.maximum(problem.stock - state.data.count, 0)
         if not size or not (room > 0).any():
             return None
@@ -196,7 +197,7 @@ class BestGuess(Algorithm[Guessed]):
         }
         if state.belief is None:
             return Batch(first_batch(state.columns, size, settings=Settings(), rng=rng, **limits), math.nan)
-        return next_batch(state.belief, size, rng=rng, **limits)
+        return next_batch(state.belief, size, last=last, rng=rng, **limits)
 
 
 _SAGE = Sage()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,10 +12,9 @@ from scipy.special import ndtr, ndtri
 
 from probewise.coordinates import Array
 from probewise.guess.columns import Columns, Rows
+from probewise.guess.covariance import Powers
 from probewise.measurements import Measurements
 
-_CONSTANT = 4.0
-"""Variance of the overall mean about that of the outcomes, in units of their variance."""
 _STEP = 0.05
 """Of logarithms of variances, for second derivatives."""
 _CAUTION = 0.5
@@ -37,10 +35,18 @@ class Settings:
     """Variance of a product of two effects in units of the product of their variances."""
     triples: float = 0.2
     """Variance of a product of three effects, likewise."""
+    rough: float = 0.05
+    """Variance of what follows no effects: a surface of which rows that are near each other have much in common."""
+    reach: float = 2.0
+    """How far that is; two rows that differ by chance in a column are the root of two apart in it."""
     noise: float = 0.05
     """Variance of the noise of a measurement."""
     spread: float = 1.0
     """Standard deviation of the logarithm of each of these, but for the noise."""
+    rough_spread: float = 1.5
+    """Standard deviation of the logarithm of the variance of the surface."""
+    reach_spread: float = 0.4
+    """Standard deviation of the logarithm of its reach."""
     noise_spread: float = 1.5
     """Standard deviation of the logarithm of the variance of the noise."""
     draws: int = 4
@@ -49,73 +55,10 @@ class Settings:
     def prior(self, columns: Columns) -> tuple[Array, Array]:
         """(k,), (k,): means and deviations of the logarithms of all variances."""
         blocks, effects = len(columns.blocks), sum(block.effects for block in columns.blocks)
-        shared = (self.squares, self.pairs, self.triples, self.noise)
+        shared = (self.squares, self.pairs, self.triples, self.rough, self.reach, self.noise)
         mean = np.log([self.main / effects] * blocks + list(shared))
-        return mean, np.array([self.spread] * (blocks + 3) + [self.noise_spread])
-
-
-@dataclass(frozen=True, eq=False)
-class _Powers:
-    """What covariances of some rows with others are made of, whatever the variances."""
-
-    powers: tuple[tuple[Array, ...], ...]
-    """For each block: see ``Block.powers``."""
-    squares: tuple[Array | None, ...]
-    """For each block: products of the squares, if it has any."""
-
-    @classmethod
-    def between(cls, columns: Columns, one: Rows, other: Rows) -> _Powers:
-        """For every pair of rows."""
-        powers = tuple(block.powers(one, other) for block in columns.blocks)
-        return cls(powers, tuple(None if q is None else q[one] @ q[other].T for q in columns.squares))
-
-    @classmethod
-    def own(cls, columns: Columns, rows: Rows) -> _Powers:
-        """For every row with itself."""
-        powers = tuple(block.sizes(rows) for block in columns.blocks)
-        return cls(powers, tuple(None if q is None else (q[rows] ** 2).sum(axis=1) for q in columns.squares))
-
-    def effects(self, variances: Array) -> Iterator[tuple[Array, ...]]:
-        """For each block: its sums of effects, of their squares and of their cubes; a number counts with its square."""
-        squares = variances[-4]
-        for v, powers, square in zip(variances, self.powers, self.squares, strict=False):
-            first = v * (powers[0] if square is None else powers[0] + squares * square)
-            yield (first, v**2 * powers[1], v**3 * powers[2]) if len(powers) > 1 else (first, first * first)
-
-    def sums(self, variances: Array) -> tuple[Array, Array, Array]:
-        """Sums of effects, of their squares and of their cubes over all blocks."""
-        p, q, r = (np.zeros_like(self.powers[0][0]) for _ in range(3))
-        for first, second, *third in self.effects(variances):
-            p += first
-            q += second
-            r += third[0] if third else first * second
-        return p, q, r
-
-    def covariance(self, variances: Array) -> Array:
-        """Covariances of the model: products of two and three effects are elementary symmetric polynomials of them."""
-        p, q, r = self.sums(variances)
-        _, pairs, triples = variances[-4:-1]
-        two = p * p
-        three = (two - 3.0 * q) * p + 2.0 * r
-        return np.asarray(_CONSTANT + p + (0.5 * pairs) * (two - q) + (triples / 6.0) * three)
-
-    def slopes(self, variances: Array, weights: Array) -> Array:
-        """(k - 1,): derivatives of Σ weights · covariance with respect to the logarithms of all but the noise."""
-        p, q, r = self.sums(variances)
-        squares, pairs, triples = variances[-4:-1]
-        two = p * p
-        one = weights * (1.0 + pairs * p + triples * (two - q) / 2.0)
-        by = (one, -weights * (pairs + triples * p), triples * weights)
-        own, curved = [], 0.0
-        for v, square, found in zip(variances, self.squares, self.effects(variances), strict=False):
-            first, second, *rest = found
-            third = rest[0] if rest else first * second
-            own.append(np.vdot(first, by[0]) + np.vdot(second, by[1]) + np.vdot(third, by[2]))
-            if square is not None:
-                alone = by[0] if rest else by[0] + first * by[1] + second * by[2]
-                curved += squares * v * np.vdot(square, alone)
-        orders = (pairs * (two - q) / 2.0, triples * ((two - 3.0 * q) * p + 2.0 * r) / 6.0)
-        return np.array([*own, curved, *(np.vdot(weights, order) for order in orders)])
+        spreads = [self.spread] * (blocks + 3) + [self.rough_spread, self.reach_spread, self.noise_spread]
+        return mean, np.array(spreads)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +73,7 @@ class _Data:
     """(k,): the variance of each in units of the noise."""
     scatter: tuple[float, int]
     """Sum of squares of replicates about their means, and their number less one each."""
-    powers: _Powers
+    powers: Powers
     """Of these rows with each other."""
 
     def loss(self, logs: Array, prior: tuple[Array, Array]) -> tuple[float, Array]:
@@ -183,18 +126,18 @@ class Posterior:
     def explained(self, rows: Rows) -> tuple[Array, Array]:
         """(r,), (k, r): means of rows, and what makes up the covariance that the data explain."""
         factor, fit = self._solved
-        cross = _Powers.between(self.columns, self.data.rows, rows).covariance(self.variances)
+        cross = Powers.between(self.columns, self.data.rows, rows).covariance(self.variances)
         return fit @ cross, np.asarray(solve_triangular(factor, cross, lower=True))
 
     def at(self, rows: Rows) -> tuple[Array, Array]:
         """(r,), (r,): means and variances of rows."""
         mean, part = self.explained(rows)
-        own = _Powers.own(self.columns, rows).covariance(self.variances)
+        own = Powers.own(self.columns, rows).covariance(self.variances)
         return mean, np.maximum(own - (part**2).sum(axis=0), 1e-10 * own)
 
     def unexplained(self, one: Rows, other: Rows) -> Array:
         """(r, s): covariances of rows without any data."""
-        return _Powers.between(self.columns, one, other).covariance(self.variances)
+        return Powers.between(self.columns, one, other).covariance(self.variances)
 
     def covariance(self, one: Rows, other: Rows) -> Array:
         """(r, s): covariances of rows given the data."""
@@ -300,7 +243,7 @@ def believed(
         (data.mean[rows] - centre) / scale,
         relative[rows] ** 2 / weights,
         (pure, int(data.freedom.sum())),
-        _Powers.between(columns, rows, rows),
+        Powers.between(columns, rows, rows),
     )
     drawn = _drawn(found, settings.prior(columns), settings.draws)
     posteriors = tuple(Posterior(columns, np.exp(logs), found) for logs in drawn)
@@ -310,7 +253,7 @@ def believed(
 def prior_of(columns: Columns, settings: Settings) -> Posterior:
     """What is believed without any measurement."""
     none = np.zeros(0, dtype=np.int64)
-    data = _Data(none, np.zeros(0), np.zeros(0), (0.0, 0), _Powers.between(columns, none, none))
+    data = _Data(none, np.zeros(0), np.zeros(0), (0.0, 0), Powers.between(columns, none, none))
     return Posterior(columns, np.exp(settings.prior(columns)[0]), data)
 
 
@@ -356,7 +299,8 @@ def _likeliest(data: _Data, prior: tuple[Array, Array]) -> Array:
     from scipy.optimize import minimize  # slow to load, and needed by few
 
     rugged = prior[0].copy()
-    rugged[-2:] += (1.5, -1.5)  # effects of three columns instead of noise
+    rugged[-4] += 1.5
+    rugged[-1] -= 1.5  # effects of three columns instead of noise
     starts, bounds = (prior[0], rugged), list(zip(*_ends(prior), strict=True))
     found = [
         minimize(

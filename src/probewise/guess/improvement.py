@@ -21,6 +21,8 @@ _CHOICE = 300
 """Probes that are compared for each measurement; of more, those that promise most at first."""
 _FIRST = 800
 """Probes that the first batch is chosen from; of more, so many at random."""
+_NOTHING = 1e-9
+"""A promise, in units of the variance of the outcomes or of its root, below which it is nothing."""
 _CHUNK = 2000
 """Probes looked at in one go."""
 _SAMPLE = 300
@@ -70,15 +72,33 @@ class _View:
         self.means = self.means + np.outer(learned, rng.standard_normal(self.means.shape[1]))
 
     def promise(self, sign: float, rng: np.random.Generator) -> Array:
-        """(c,): what a measurement takes off the variance of the best item's value, on average over who is the best."""
+        """(c,): what a measurement takes off the variance of how far the best item, whichever it is, is ahead.
+
+        Ahead of the item that leads now: what is known to lead need not be known to many digits.
+        """
         share = _shares(self.means, self.inner, sign, rng)
-        best = share > 0
-        return np.asarray(share[best] @ self.cross[best] ** 2 / (np.diag(self.outer) + self.noise))
+        best, leader = share > 0, int(np.argmax(sign * self.means.mean(axis=1)))
+        learned = self.cross[best] - self.cross[leader]
+        return np.asarray(share[best] @ learned**2 / self._variances)
+
+    def gain(self, sign: float, rng: np.random.Generator) -> Array:
+        """(c,): by how much the highest mean is expected to rise by a measurement (its knowledge gradient)."""
+        means, learned = sign * self.means.T, self.cross / np.sqrt(self._variances)
+        rise = np.zeros(learned.shape[1])
+        for mean, size in zip(means, rng.standard_normal(len(means)), strict=True):
+            step = size * learned
+            rise += np.maximum.reduce(mean[:, None] + step) + np.maximum.reduce(mean[:, None] - step)
+        return np.asarray(0.5 * rise / len(means) - means.max(axis=1).mean())
+
+    @property
+    def _variances(self) -> Array:
+        """(c,): of an outcome of each probe."""
+        return np.asarray(np.diag(self.outer) + self.noise)
 
     @property
     def spread(self) -> Array:
         """(c,): what a measurement takes off the variances of all items together."""
-        return np.asarray((self.cross**2).sum(axis=0) / (np.diag(self.outer) + self.noise))
+        return np.asarray((self.cross**2).sum(axis=0) / self._variances)
 
 
 def _shares(means: Array, covariance: Array, sign: float, rng: np.random.Generator) -> Array:
@@ -95,12 +115,14 @@ def next_batch(
     relative: Array,
     cost: Array,
     replicates: int | None,
+    last: bool,
     rng: np.random.Generator,
 ) -> Batch:
     """At most ``size`` measurements, no more of a probe than its (n,) ``room`` and ``replicates`` allow.
 
-    Each is the one that takes most, for its (n,) cost, off the variance of the value of the best item, whichever it is
-    in draws from the belief; noise has the (n,) ``relative`` scales.
+    In the last batch, each is the one by which, for its (n,) cost, the highest mean is expected to rise most. Before,
+    it is the one that takes most off the variance of how far the best item, whichever it is in draws from the belief,
+    is ahead of the one that leads. Noise has the (n,) ``relative`` scales.
     """
     mean, spread = belief.items
     front = np.argsort(-(belief.sign * mean + _OPTIMISM * spread), kind="stable")[:_FRONT]
@@ -113,8 +135,10 @@ def next_batch(
     for _ in np.arange(size):
         if not (free := left > 0).any():
             break
-        promise = sum(view.promise(belief.sign, rng) for view in views) / cost[choice]
-        at = int(np.argmax(np.where(free, promise, -1.0)))
+        promise = np.sum([(view.gain if last else view.promise)(belief.sign, rng) for view in views], axis=0)
+        if promise[free].max() <= _NOTHING:  # the leader is not in doubt: learn of all
+            promise = np.sum([view.spread for view in views], axis=0)
+        at = int(np.argmax(np.where(free, promise / cost[choice], -np.inf)))
         counts[choice[at]] += 1
         left[at] -= 1
         for view in views:

@@ -297,6 +297,7 @@ def test_the_page_and_the_interface_offer_what_the_command_offers() -> None:
     wanted = {settings.get(own.name or "", own.name or "") for own in command.params} - other - roles
     assert wanted <= {*SETTINGS}
     fields = {"outcome": "noise", "range": "least", "bounds": "low", "probes": "name", "items": "name"}
+    fields["weighted"] = "aggregated"  # one of the kinds of rows
     assert {fields.get(own, own) for own in wanted} <= {*FIELDS}
 
 

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 import probewise as pw
 from probewise.campaign import Memory
+from probewise.campaign.findings.attaining import PLAYED, attaining
 from probewise.cli import main
 from probewise.guess.belief import Settings, believed
 from probewise.guess.columns import columns_of
@@ -180,11 +181,31 @@ def test_the_command_line_takes_a_budget(tmp_path: Path, table: Path) -> None:
     path = str(tmp_path / "a.campaign")
     made = run("new", path, "--probes", str(table), "--sigma", "1", "--budget", "16", "--max-batch", "8", "--seed", "0")
     assert made.exit_code == 0, made.output
+    assert "Confidence in the best guess after 16 measurements if the best item leads by a gap" in " ".join(
+        made.output.split()
+    )
     sheet = tmp_path / "ask.csv"
     assert run("ask", path, "--out", str(sheet)).exit_code == 0
     assert len(sheet.read_text().splitlines()) == 9
     status = json.loads(run("status", path, "--json").output)
     assert status["guess"] is None
+
+
+def test_the_confidence_to_be_expected_is_that_of_played_searches() -> None:
+    problem, goal = pw.Problem(np.eye(3)), pw.BestItem(0.05)
+    wide, narrow = (attaining(problem, goal, pw.BestGuess(30, 15), gap) for gap in (6.0, 0.01))
+    assert wide is not None
+    assert narrow is not None
+    assert wide.right == PLAYED
+    assert wide.mean > 0.9
+    assert 0.0 <= wide.least <= wide.mean <= wide.most <= 1.0
+    assert narrow.mean < 0.5
+    assert wide == attaining(problem, goal, pw.BestGuess(30, 15), 6.0)
+    low = attaining(problem, pw.BestItem(0.05, minimise=True), pw.BestGuess(30, 15), 6.0)
+    assert low is not None
+    assert low.right == PLAYED
+    assert attaining(problem, goal, pw.Sage(), 6.0) is None  # it has no budget
+    assert attaining(pw.Problem(np.eye(3), outcome=pw.Bounded()), goal, pw.BestGuess(30), 0.5) is None
 
 
 @pytest.mark.parametrize("other", [("--algorithm", "rage"), ("--rounds", "4"), ("--min-batch", "4")])

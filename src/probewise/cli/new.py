@@ -33,6 +33,7 @@ from probewise.quantity import Quantity
 
 if TYPE_CHECKING:
     from probewise.campaign import Campaign, Storage
+    from probewise.campaign.findings.attaining import Attained
 
 TABLES = frozenset({".csv", ".tsv", ".txt", ".xlsx", ".xls", ".ods", ".parquet", ".pq", ".html", ".json"})
 """Endings that promise something else than a campaign."""
@@ -162,6 +163,7 @@ def command(
       probewise new coupling.campaign --probes probes.csv --items items.csv --sigma 3 --max-batch 96
     """
     from probewise.campaign import Memory
+    from probewise.campaign.findings.attaining import attaining
     from probewise.campaign.findings.prospect import by_rounds, prospects, remarks
     from probewise.campaign.state.charter import check_share
     from probewise.design import remembering
@@ -188,6 +190,7 @@ def command(
         first = goal.at((1.0 - amendments) * goal.delta)  # what the data as they come may spend
         expected = prospects(problem, first, chosen, gaps)
         choice = None if rounds is not None else by_rounds(problem, first, chosen, expected)
+        sure = {} if budget is None else {gap: attaining(problem, first, chosen, gap) for gap in expected}
         campaign = pw.Campaign.create(
             Memory() if dry_run else store,
             problem,
@@ -204,12 +207,15 @@ def command(
         )  # before anything is printed: whoever reads that may leave
     if as_json:
         found = _json(campaign, expected, odd) | roles(problem) | {"round_choices": _choices(choice)}
+        found |= {"confidences": [{"gap": gap} | own._asdict() for gap, own in sure.items() if own is not None]}
         output.print_json(found | {"out": None if dry_run else store.name})
         return
     set_aside = f"Set aside for amendments: {100 * amendments:.4g} % of delta; the forecast counts with the rest."
     _report(problem, goal, quantity, chosen, expected, [*odd, *[set_aside] * bool(amendments)])
     if choice is not None:
         _print_choices(*choice, expected, quantity if problem.outcome.known else Quantity())
+    if budget is not None:
+        _print_confidences(budget, sure, quantity if problem.outcome.known else Quantity())
     if dry_run:
         output.say("Dry run: nothing was written.")
     else:
@@ -250,6 +256,24 @@ def _print_choices(
     if rows:
         output.say(f"Fewer rounds (--rounds) take more measurements; at a gap of {quantity.difference(f'{gap:g}')}:")
         output.table(["rounds", "measurements"], [*rows, [f"{many.rounds}", output.number(many.measurements)]])
+
+
+def _print_confidences(budget: int, sure: dict[float, Attained | None], quantity: Quantity) -> None:
+    """What the confidence in the best guess may be once a budget is spent."""
+    from probewise.campaign.findings.attaining import PLAYED
+
+    rows = [
+        [quantity.difference(f"{gap:g}"), f"{own.mean:.0%}", f"{own.least:.0%} to {own.most:.0%}", f"{own.right}"]
+        for gap, own in sure.items()
+        if own is not None
+    ]
+    if not rows:
+        return
+    output.say(
+        f"Confidence in the best guess after {plural(budget, 'measurement')} if the best item leads by a gap; "
+        f"{PLAYED} searches were played for each, on parameters drawn at random (heuristic):"
+    )
+    output.table(["gap", "confidence", "least to most", "right guesses"], rows)
 
 
 def _json(campaign: Campaign, expected: dict[float, pw.Forecast], odd: list[str]) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields
 from functools import partial
@@ -198,10 +199,11 @@ class _Fight(NamedTuple):
             return _refused(self.method, self.instance, self.delta, str(error), self.limit)
 
     def _run(self, problem: Problem, theta: Array, algorithm: Algorithm[Any], ground: Ground) -> Cell:
-        """The faster of two runs, as one may compile, tells how many the time allows."""
+        """Two runs tell how many the time allows: the faster one, as one may compile, or by the processor's clock."""
         self._check_pace(problem, theta, algorithm, ground)
+        began = time.process_time()
         found = self._runs(problem, theta, algorithm, ground, min(2, self.scale.runs))
-        slow = max(float(found["seconds"].min()), 1e-9)
+        slow = max(min(float(found["seconds"].min()), (time.process_time() - began) / 2), 1e-9)
         runs = int(np.clip(self.scale.seconds / slow, min(_LEAST, self.scale.runs), self.scale.runs))
         found = self._runs(problem, theta, algorithm, ground, runs)
         given_up = (found["item"] < 0) & ~found["correct"]
@@ -216,12 +218,14 @@ class _Fight(NamedTuple):
 
     def _check_pace(self, problem: Problem, theta: Array, algorithm: Algorithm[Any], ground: Ground) -> None:
         """Refuse a method that measures one by one and would take longer for a run than a cell may take."""
-        few = min(_PILOT, math.ceil(self.limit))
+        few, began = min(_PILOT, math.ceil(self.limit)), time.process_time()
         pilot = simulate(
             problem, theta, algorithm, ground.goal.at(self.delta), runs=2, seed=self.seed, noise=ground.noise,
             budget=few,
         )  # fmt: skip
-        slow = float((pilot["seconds"] / np.maximum(pilot["measurements"], 1)).min()) * _USUAL * self.limit
+        each = float((pilot["seconds"] / np.maximum(pilot["measurements"], 1)).min())
+        each = min(each, (time.process_time() - began) / max(int(pilot["measurements"].sum()), 1))
+        slow = each * _USUAL * self.limit
         if (pilot["rounds"] > 0.5 * few).any() and slow > self.scale.seconds:
             raise InvalidAlgorithm(
                 f"left out at this scale: a run would take about {slow:.0f} s, and a cell may take "

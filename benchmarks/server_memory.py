@@ -156,7 +156,7 @@ class Hour:
             answer = act()
             self.kinds[name] += 1
             self.statuses[answer.status] += 1
-            assert answer.status < 500, (name, answer.text[:300])
+            assert answer.status < 500, (name, answer.status, answer.text[-300:])
 
 
 def main() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import secrets
 import shutil
@@ -81,10 +82,11 @@ class Site:
 
     def folder(self) -> Path:
         """A new folder for files of one request; old ones go."""
-        ages = sorted(((time.time() - other.stat().st_mtime, other) for other in self.scratch.iterdir()), reverse=True)
-        for at, (age, other) in enumerate(ages):
+        with os.scandir(self.scratch) as entries:
+            ages = sorted(((_age(other), other.path) for other in entries), reverse=True)
+        for at, (age, path) in enumerate(ages):
             if age > SCRATCH or len(ages) - at >= FOLDERS:
-                discard(other)
+                discard(Path(path))
         own = self.scratch / secrets.token_hex(16)
         own.mkdir(mode=0o700)
         return own
@@ -95,6 +97,14 @@ class Site:
         if re.fullmatch("[0-9a-f]{32}", token) is None or not own.is_dir():
             raise Refused(410, "these tables are no longer here, as they are kept for an hour; choose them again.")
         return own
+
+
+def _age(entry: os.DirEntry[str]) -> float:
+    """Seconds since a folder was made; of one that has just gone, none."""
+    try:
+        return time.time() - entry.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
 
 
 def discard(folder: Path) -> None:

@@ -22,6 +22,7 @@ import probewise as pw
 from probewise.server.accounts import Accounts
 from probewise.server.app import app
 from probewise.server.config import STATE, Config, Limits
+from probewise.server.site import _age
 from probewise.server.workers import Busy, Workers
 
 PROBLEM = pw.Problem([[1, 0], [0, 1], [1, 1]], [[1, 0], [0, 1]], sigma=1.0, probe_names=["a", "b", "c"])
@@ -198,6 +199,14 @@ def test_files_of_requests_do_not_pile_up(lab: Path, tmp_path: Path, monkeypatch
     finally:
         serving.stop()
     assert not own.exists()
+
+
+def test_a_folder_that_goes_while_it_is_looked_at_is_no_fault(tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    with os.scandir(tmp_path) as entries:
+        (entry,) = entries
+        (tmp_path / "gone").rmdir()
+        assert _age(entry) == 0.0
 
 
 def test_with_a_certificate_of_its_own(lab: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -123,25 +124,23 @@ class Posterior:
         """Variance of a measurement of scale 1."""
         return float(self.variances[-1])
 
-    def explained(self, rows: Rows) -> tuple[Array, Array]:
+    def explained(self, rows: Rows, cross: Powers | None = None) -> tuple[Array, Array]:
         """(r,), (k, r): means of rows, and what makes up the covariance that the data explain."""
         factor, fit = self._solved
-        cross = Powers.between(self.columns, self.data.rows, rows).covariance(self.variances)
-        return fit @ cross, np.asarray(solve_triangular(factor, cross, lower=True))
+        cross = cross or Powers.between(self.columns, self.data.rows, rows)
+        covariance = cross.covariance(self.variances)
+        return fit @ covariance, np.asarray(solve_triangular(factor, covariance, lower=True))
 
-    def at(self, rows: Rows) -> tuple[Array, Array]:
+    def at(self, rows: Rows, cross: Powers | None = None) -> tuple[Array, Array]:
         """(r,), (r,): means and variances of rows."""
-        mean, part = self.explained(rows)
+        mean, part = self.explained(rows, cross)
         own = Powers.own(self.columns, rows).covariance(self.variances)
         return mean, np.maximum(own - (part**2).sum(axis=0), 1e-10 * own)
 
-    def unexplained(self, one: Rows, other: Rows) -> Array:
-        """(r, s): covariances of rows without any data."""
-        return Powers.between(self.columns, one, other).covariance(self.variances)
-
     def covariance(self, one: Rows, other: Rows) -> Array:
         """(r, s): covariances of rows given the data."""
-        return np.asarray(self.unexplained(one, other) - self.explained(one)[1].T @ self.explained(other)[1])
+        plain = Powers.between(self.columns, one, other).covariance(self.variances)
+        return np.asarray(plain - self.explained(one)[1].T @ self.explained(other)[1])
 
     @cached_property
     def left_out(self) -> Array:
@@ -149,6 +148,15 @@ class Posterior:
         factor, fit = self._solved
         inverse = cho_solve((factor, True), np.eye(fit.size))
         return np.asarray(fit / np.sqrt(np.diag(inverse)))
+
+
+def jointly(posteriors: Sequence[Posterior], rows: Rows) -> Iterator[tuple[Array, Array]]:
+    """For each of some posteriors of the same data: (r,), (r, r): means and covariances of rows."""
+    columns, measured = posteriors[0].columns, posteriors[0].data.rows
+    among, cross = Powers.between(columns, rows, rows), Powers.between(columns, measured, rows)
+    for own in posteriors:
+        mean, part = own.explained(rows, cross)
+        yield mean, np.asarray(among.covariance(own.variances) - part.T @ part)
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,7 +179,8 @@ class Belief:
     @cached_property
     def items(self) -> tuple[Array, Array]:
         """(m,), (m,): means and standard deviations of the values of all items, in units of outcomes."""
-        found = [self._clipped(*posterior.at(self.columns.items)) for posterior in self.posteriors]
+        cross = Powers.between(self.columns, self.posteriors[0].data.rows, self.columns.items)
+        found = [self._clipped(*posterior.at(self.columns.items, cross)) for posterior in self.posteriors]
         means, variances = (np.array(part) for part in zip(*found, strict=True))
         mean = means.mean(axis=0)
         spread = np.sqrt(variances.mean(axis=0) + ((means - mean) ** 2).mean(axis=0))

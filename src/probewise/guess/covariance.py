@@ -13,6 +13,8 @@ from probewise.guess.columns import Columns, Rows
 
 _CONSTANT = 4.0
 """Variance of the overall mean about that of the outcomes, in units of their variance."""
+_PIECE = 1 << 14
+"""Covariances that are found at once: what they are made of then stays near the processor."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,20 +43,24 @@ class Powers:
         squares = tuple(None if q is None else (q[rows] ** 2).sum(axis=1) for q in columns.squares)
         return cls(powers, squares, np.zeros(rows.size))
 
-    def effects(self, variances: Array) -> Iterator[tuple[Array, Array, Array, Array | float]]:
-        """For each block: sums of linear effects, of their squares and of their cubes, and of squares of numbers."""
+    def effects(self, variances: Array) -> Iterator[tuple[Array, Array, Array, Array | None, Array | None]]:
+        """For each block: sums of linear effects, of their squares and of their cubes, of squares of numbers, and own.
+
+        The last is the product of a number's linear effect and its own square, which is no term of the model.
+        """
         for v, powers, square in zip(variances, self.powers, self.squares, strict=False):
             first = v * powers[0]
             second, third = (v**2 * powers[1], v**3 * powers[2]) if len(powers) > 1 else _cubed(first)
-            yield first, second, third, 0.0 if square is None else variances[-6] * v * square
+            curved = None if square is None else variances[-6] * v * square
+            yield first, second, third, curved, None if curved is None or len(powers) > 1 else first * curved
 
     def sums(self, variances: Array) -> tuple[Array, ...]:
-        """Sums of linear effects, of their squares and cubes, and of squares of numbers; products with their own."""
+        """What ``effects`` says, over all blocks."""
         total = tuple(np.zeros_like(self.powers[0][0]) for _ in range(5))
-        for powers, parts in zip(self.powers, self.effects(variances), strict=True):
-            own = parts[0] * parts[3] if len(powers) == 1 else 0.0
-            for sum_, part in zip(total, (*parts, own), strict=True):
-                sum_ += part
+        for parts in self.effects(variances):
+            for sum_, part in zip(total, parts, strict=True):
+                if part is not None:
+                    sum_ += part
         return total
 
     def orders(self, variances: Array) -> tuple[Array, Array, Array]:
@@ -67,22 +73,31 @@ class Powers:
 
     def covariance(self, variances: Array) -> Array:
         """Covariances of the model: products of effects are elementary symmetric polynomials of them."""
-        one, two, three = self.orders(variances)
-        rough, reach = variances[-3:-1]
-        return np.asarray(_CONSTANT + one + two + three + rough * _matern(self.apart / reach))
+        found, (rough, reach) = np.empty_like(self.apart), variances[-3:-1]
+        step = max(1, _PIECE * len(found) // max(found.size, 1))
+        for at in range(0, len(found), step):
+            part = self._rows(slice(at, at + step))
+            one, two, three = part.orders(variances)
+            found[at : at + step] = _CONSTANT + one + two + three + rough * _matern(part.apart / reach)
+        return found
+
+    def _rows(self, rows: slice) -> Powers:
+        """Of some of the rows with all of the others."""
+        powers = tuple(tuple(each[rows] for each in own) for own in self.powers)
+        return Powers(powers, tuple(None if q is None else q[rows] for q in self.squares), self.apart[rows])
 
     def slopes(self, variances: Array, weights: Array) -> Array:
         """(k - 1,): derivatives of Σ weights · covariance with respect to the logarithms of all but the noise."""
         p, q, _, curved, own = self.sums(variances)
         pairs, triples, rough, reach = variances[-5:-1]
         linear = weights * (1.0 + pairs * p + triples * ((p * p - q) / 2.0 + curved))
-        by = (linear, -weights * (pairs + triples * p), triples * weights, weights * (1.0 + triples * p))
-        found = []
-        for powers, parts in zip(self.powers, self.effects(variances), strict=True):
-            slope = sum(float(np.sum(part * each)) for part, each in zip(parts, by, strict=True))
-            both = float(np.sum(by[2] * parts[0] * parts[3])) if len(powers) == 1 else 0.0
-            found.append(slope - 2.0 * both)
-        squares = np.vdot(curved, by[3]) - np.vdot(own, by[2])
+        cubic = triples * weights
+        by = (linear, -weights * (pairs + triples * p), cubic, weights * (1.0 + triples * p), -2.0 * cubic)
+        found = [
+            sum(float(np.vdot(part, each)) for part, each in zip(parts, by, strict=True) if part is not None)
+            for parts in self.effects(variances)
+        ]
+        squares = np.vdot(curved, by[3]) - np.vdot(own, cubic)
         _, two, three = self.orders(variances)
         far = self.apart / reach
         surface = (rough * _matern(far), 3.0 * rough * far**2 * np.exp(-math.sqrt(3.0) * far))

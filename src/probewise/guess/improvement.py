@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from probewise.coordinates import Array, Counts
-from probewise.guess.belief import Belief, Posterior, Settings, prior_of, triangle
+from probewise.guess.belief import Belief, Posterior, Settings, jointly, prior_of, triangle
 from probewise.guess.columns import Columns, Rows
 
 _FRONT = 150
@@ -55,12 +56,15 @@ class _View:
     """(c,): variance of a measurement of each probe."""
 
     @classmethod
-    def of(cls, posterior: Posterior, items: Rows, probes: Rows, draws: int, relative: Array) -> _View:
-        """Before anything is imagined."""
-        means = np.tile(posterior.explained(items)[0][:, None], draws)
-        inner, cross = posterior.covariance(items, items), posterior.covariance(items, probes)
-        noise = posterior.noise * relative[probes] ** 2
-        return cls(means, inner, cross, posterior.covariance(probes, probes), noise)
+    def all(
+        cls, posteriors: Sequence[Posterior], items: Rows, probes: Rows, draws: int, relative: Array
+    ) -> list[_View]:
+        """Of each set of variances, before anything is imagined."""
+        views, t = [], items.size
+        for own, (mean, joint) in zip(posteriors, jointly(posteriors, np.append(items, probes)), strict=True):
+            means, noise = np.tile(mean[:t, None], draws), own.noise * relative[probes] ** 2
+            views.append(cls(means, joint[:t, :t], joint[:t, t:], joint[t:, t:], noise))
+        return views
 
     def measure(self, at: int, rng: np.random.Generator) -> None:
         """Imagine a measurement of a probe."""
@@ -129,7 +133,7 @@ def next_batch(
     items, draws = belief.columns.items[front], -(-_DRAWS // len(belief.posteriors))
     room = room if replicates is None else np.minimum(room, replicates)
     choice = _choice(belief, items, np.flatnonzero(room > 0), draws, relative, rng)
-    views = [_View.of(own, items, choice, draws, relative) for own in belief.posteriors]
+    views = _View.all(belief.posteriors, items, choice, draws, relative)
     before = float(np.mean([(belief.sign * view.means).max(axis=0).mean() for view in views]))
     counts, left = np.zeros(relative.size, dtype=np.int64), room[choice].copy()
     for _ in np.arange(size):
@@ -185,8 +189,7 @@ def first_batch(
     probes = free if free.size <= _FIRST else np.sort(rng.choice(free, _FIRST, replace=False))
     items = columns.items
     items = items if items.size <= _SAMPLE else np.sort(rng.choice(items, _SAMPLE, replace=False))
-    prior = prior_of(columns, settings)
-    view = _View.of(prior, items, probes, 1, relative)
+    (view,) = _View.all([prior_of(columns, settings)], items, probes, 1, relative)
     counts, left = np.zeros(relative.size, dtype=np.int64), room[probes].copy()
     even = 1.0 + 1e-6 * rng.random(probes.size)  # whatever the order of the rows
     for _ in np.arange(size):

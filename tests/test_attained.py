@@ -237,6 +237,16 @@ def test_an_answer_has_attained_at_least_what_is_promised() -> None:
         assert campaign.result().confidence == status.confidence
 
 
+def test_the_result_of_a_campaign_has_the_best_guess_and_what_it_has_attained() -> None:
+    campaign = started(0.0)
+    assert (campaign.result().guess, campaign.result().items) == ((), None)
+    rounds(campaign, 3, theta=(1.0, 0.0))
+    result, status = campaign.result(), campaign.status()
+    assert result.items is None
+    assert (result.guess, result.confidence) == ((status.leader,), status.confidence)
+    assert "best guess '0', " in repr(result)
+
+
 def test_who_cannot_say_says_nothing() -> None:
     campaign = rounds(started(algorithm=pw.Rage()), 1)
     assert campaign.status().confidence is None

@@ -44,9 +44,11 @@ class Result:
     history: tuple[Round, ...]
     """Every round, in order; enough to replay the run."""
     confidence: float | None = None
-    """What the items have attained, 0 for none yet: docs/confidence-attained.md; None if the algorithm cannot say."""
+    """What items or guess have attained, 0 for none yet: docs/confidence-attained.md; None if that cannot be said."""
     prediction: Prediction | None = None
     """What the model behind a guess predicts, which is heuristic; None if there is none."""
+    guess: tuple[str, ...] = ()
+    """Names of the best guess of a campaign that is not decided: ``confidence`` is what it has attained."""
 
     @property
     def item(self) -> int | None:
@@ -61,6 +63,7 @@ class Result:
     def __repr__(self) -> str:
         names = ", ".join(map(repr, self.item_names))
         found = f"item{'s' * (len(self.item_names) > 1)} {names}" if names else "no item"
-        if self.status == "budget exhausted" and names:
+        names = ", ".join(map(repr, self.guess)) or (names if self.status == "budget exhausted" else "")
+        if names:
             found = f"best guess {names}" + ("" if self.confidence is None else f", {attained(self.confidence)}")
         return f"Result({self.status}: {found}, {self.measurements:,} measurements in {self.rounds} rounds)"

@@ -281,7 +281,7 @@ class Campaign:
         return status(self._ledger, trail, appraised(self._ledger, trail))
 
     def result(self) -> Result:
-        """The outcome so far in the form of ``identify``; its item is None until one is declared."""
+        """The outcome so far in the form of ``identify``; its item is None until one is declared, see its ``guess``."""
         standing = self.status()
         ledger, problem, data = self._ledger, self.problem, self._ledger.measured
         n = problem.n_probes
@@ -290,8 +290,9 @@ class Campaign:
         theta = least_squares(problem.probes, data, sigma=problem.sigma).theta
         items = None if standing.answer is None else ledger.declared
         state = "identified" if items is not None else "undecided" if ledger.declared is None else "not certified"
-        sure = None if items is None else standing.confidence
-        return Result(items, standing.answer or (), data.n, standing.cost, len(rounds), state, theta, rounds, sure)
+        guess = () if items is not None else tuple(standing.recipes)
+        found = Result(items, standing.answer or (), data.n, standing.cost, len(rounds), state, theta, rounds)
+        return replace(found, confidence=standing.confidence, guess=guess)
 
     def report(self, path: str | Path) -> None:
         """Write one HTML file with the decision, the evidence and every record."""

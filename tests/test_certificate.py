@@ -232,7 +232,9 @@ print(*(name for name in sys.modules if name.startswith(("probewise.", "clarabel
         "design",
         "design.certificate",
         "design.criterion",
+        "design.directions",
         "design.farthest",
+        "design.turned",
         "errors",
         "threads",
     )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import pdist
 
 from probewise.coordinates import coordinates
-from probewise.design import criterion, explicit, farthest, largest_variance, pairs, points, spokes, star
+from probewise.design import criterion, explicit, farthest, largest_variance, pairs, points, spokes, star, turned
 from probewise.design.criterion import contains
 from probewise.design.farthest import about_mean, candidates, far_pairs, farthest_from, screens, square_norms
 from probewise.errors import InvalidDesign
@@ -273,7 +273,35 @@ def test_spokes_are_within_a_factor_of_pairs(seed, m, d):
 def test_the_longest_of_many_rows_are_those_of_all(monkeypatch):
     rows = np.random.default_rng(0).integers(-3, 4, (5000, 3)).astype(float)  # many of the same length
     many = explicit(rows).longer(0.0, 20)
-    monkeypatch.setattr(criterion, "_POOL", 10**6)
+    monkeypatch.setattr(farthest, "POOL", 10**6)
     np.testing.assert_array_equal(many[:1], explicit(rows).longer(0.0, 20)[:1])
     squares = criterion.square_norms(rows)
     assert squares[many].min() >= np.sort(squares)[-400]
+
+
+def test_many_rows_in_other_coordinates_are_those_formed_at_once(monkeypatch):
+    rng = np.random.default_rng(3)
+    rows, turn, more = rng.standard_normal((400, 3)), rng.standard_normal((3, 3)), rng.standard_normal((3, 3))
+    plain = explicit(rows).mapped(turn)
+    monkeypatch.setattr(criterion, "MANY", 100)
+    monkeypatch.setattr(turned, "MANY", 100)  # in blocks of 33 rows
+    blocks = explicit(rows).mapped(turn)
+    assert isinstance(plain, criterion.Vectors)
+    assert isinstance(blocks, turned.Turned)
+    assert blocks.size == 400
+    labels = np.array([0, 7, 399])
+    for one, other in ((plain, blocks), (plain.mapped(more), blocks.mapped(more))):
+        np.testing.assert_allclose(other.generators, one.generators, rtol=1e-12)
+        np.testing.assert_allclose(other.magnitudes, np.abs(one.generators), rtol=1e-12)
+        np.testing.assert_allclose(other.rows(labels), one.rows(labels), rtol=1e-12)
+        np.testing.assert_allclose(other.moment(), one.moment(), rtol=1e-12)
+        assert other.largest()[0] == one.largest()[0]
+        assert other.largest()[1] == pytest.approx(one.largest()[1], rel=1e-12)
+        assert other.reach == pytest.approx(one.reach, rel=1e-12)
+        np.testing.assert_array_equal(other.longer(1.0, 12), one.longer(1.0, 12))
+        assert other.seek(1.0, 12, labels)[1]
+        (image, error), (again, doubt) = (each.image(more, precise=True) for each in (one, other))
+        np.testing.assert_allclose(again.generators, image.generators, rtol=1e-12)
+        assert doubt == pytest.approx(error, rel=1e-6)
+        assert other.exactly_in(np.eye(3)) == (3, True)
+        assert other.exactly_in(np.eye(3)[:2]) == (2, False)

@@ -2,85 +2,29 @@
 
 from __future__ import annotations
 
-import abc
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from probewise.arithmetic import UNIT, coarsely, difference, image, rank_and_members
+from probewise.arithmetic import UNIT, difference, image, rank_and_members
 from probewise.coordinates import Array, Coordinates, coordinates, unscaled
-from probewise.design.farthest import Labels, about_mean, candidates, far_pairs, farthest_from, spread, square_norms
+from probewise.design.directions import Directions as Directions  # the sets below, and what they are
+from probewise.design.farthest import (
+    POOL,
+    Labels,
+    about_mean,
+    candidates,
+    far_pairs,
+    farthest_from,
+    longest_above,
+    spread,
+    square_norms,
+)
+from probewise.design.turned import MANY, Turned
 from probewise.errors import InvalidDesign
 from probewise.threads import few
-
-
-class Directions(abc.ABC):
-    """A finite set of directions y, each with an integer label; only the largest members are ever formed."""
-
-    @property
-    def parts(self) -> tuple[Directions, ...]:
-        """The sets of which this is the union; of itself alone unless it has others."""
-        return (self,)
-
-    @property
-    @abc.abstractmethod
-    def generators(self) -> Array:
-        """(m, d): rows whose linear combinations give every direction."""
-
-    @property
-    @abc.abstractmethod
-    def magnitudes(self) -> Array:
-        """(m, d): bounds on the numbers whose rounding moved the entries of the generators."""
-
-    @property
-    @abc.abstractmethod
-    def size(self) -> int:
-        """Number of directions."""
-
-    @abc.abstractmethod
-    def rows(self, labels: Labels) -> Array:
-        """(k, d): the directions with the given labels."""
-
-    @abc.abstractmethod
-    def mapped(self, transform: Array) -> Directions:
-        """The same directions, with the same labels, in the coordinates ``y @ transform``."""
-
-    @abc.abstractmethod
-    def image(self, transform: Array, *, precise: bool) -> tuple[Directions, float]:
-        """As ``mapped``, and a bound on the Euclidean error of each direction; ``precise`` as in ``arithmetic.image``.
-
-        What a direction was formed from, items and gaps, is taken to be exact.
-        """
-
-    @abc.abstractmethod
-    def exactly_in(self, probes: Array) -> tuple[int, bool]:
-        """The rank of ``probes`` (n, d), and whether every direction lies in their span, by exact arithmetic."""
-
-    @property
-    @abc.abstractmethod
-    def reach(self) -> float:
-        """A bound on the norm of every direction and, twice, of what it is formed from."""
-
-    @abc.abstractmethod
-    def moment(self) -> Array:
-        """(d, d): a matrix in proportion to Σ yy' over all directions."""
-
-    @abc.abstractmethod
-    def largest(self) -> tuple[int, float]:
-        """Label and squared Euclidean norm of the longest direction, exactly."""
-
-    @abc.abstractmethod
-    def longer(self, limit: float, count: int) -> Labels:
-        """At most ``count`` labels of directions with squared norm above ``limit``; none only if there is none."""
-
-    @abc.abstractmethod
-    def seek(self, limit: float, count: int, hints: Labels) -> tuple[Labels, bool]:
-        """As ``longer``, and whether that was exact: where looking everywhere would take long, it may miss some.
-
-        ``hints`` are long ones known.
-        """
 
 
 def as_matrix(rows: ArrayLike, what: str) -> Array:
@@ -130,8 +74,10 @@ class Vectors(Directions):
         """(k, d): the rows with these numbers."""
         return self.vectors[labels]
 
-    def mapped(self, transform: Array) -> Vectors:
+    def mapped(self, transform: Array) -> Vectors | Turned:
         """The rows times ``transform``."""
+        if self.vectors.size > MANY:
+            return Turned(self.vectors, transform)
         return Vectors(self.vectors @ transform, self.names)
 
     def image(self, transform: Array, *, precise: bool) -> tuple[Vectors, float]:
@@ -167,11 +113,7 @@ class Vectors(Directions):
 
     def longer(self, limit: float, count: int) -> Labels:
         """The longest rows of different directions above the limit."""
-        squares = square_norms(self.vectors)
-        labels = np.flatnonzero(squares > limit)
-        if labels.size > (pool := max(_POOL, 10 * count)):  # with all that are as long as the last, up to rounding
-            rough = coarsely(squares[labels])
-            labels = labels[rough >= np.partition(rough, rough.size - pool)[rough.size - pool]]
+        labels = longest_above(square_norms(self.vectors), limit, count)
         return labels[spread(self.vectors[labels], count)]
 
     def long(self, part: float) -> Labels:
@@ -290,7 +232,7 @@ class Pairs(Directions):
 
     def _labels(self, first: Labels, second: Labels, squares: Array, count: int) -> Labels:
         """The labels of the farthest of some pairs, each once, unlike each other."""
-        if squares.size > (pool := max(_POOL, 10 * count)):
+        if squares.size > (pool := max(POOL, 10 * count)):
             order = np.argpartition(-squares, pool)[:pool]
             first, second = first[order], second[order]
         labels = np.unique(np.maximum(first, second) * self.items.shape[0] + np.minimum(first, second))
@@ -306,7 +248,6 @@ def _longest(squares: Array, count: int) -> Labels:
     return np.concatenate([above, equal[: count - above.size]])
 
 
-_POOL = 400
 _QUICK = 40_000_000
 
 

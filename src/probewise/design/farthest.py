@@ -97,6 +97,8 @@ def candidates(points: Array, limit: float) -> Candidates:
     return Candidates(points[numbers] - centre, numbers, left)
 
 
+_EQUAL = 1e-9
+"""Relative difference of squared distances that may be rounding."""
 _ROUNDING = 1e-12
 """Far above the relative error of a norm."""
 
@@ -170,21 +172,33 @@ def _far_pairs_of_few(among: Candidates, limit: float, *, grow: bool) -> tuple[L
     if points.shape[0] == 0:
         return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
     norms = square_norms(points)
-    between = norms[:, None] + norms - 2.0 * (points @ points.T)
+    between = (-2.0 * points) @ points.T
+    between += norms
+    between += norms[:, None]
     partners = np.argmax(between, axis=1)
     squares = square_norms(points - points[partners])
     if not grow:
-        first = np.argmax(coarsely(between), axis=1)
+        most = between[np.arange(partners.size), partners]
+        first = np.argmax(between >= ((1.0 - _EQUAL) * most)[:, None], axis=1)
         same = square_norms(points - points[first])
         partners, squares = np.where(same > limit, first, partners), np.where(same > limit, same, squares)
     far = squares >= max(limit, float(squares.max())) if grow else squares > limit
     return among.numbers[far], among.numbers[partners[far]], squares[far]
 
 
+def longest_above(squares: Array, limit: float, count: int) -> Labels:
+    """Labels of the largest squares above the limit, several times as many as wanted."""
+    labels = np.flatnonzero(squares > limit)
+    if labels.size > (pool := max(POOL, 10 * count)):  # with all that are as long as the last, up to rounding
+        rough = coarsely(squares[labels])
+        labels = labels[rough >= np.partition(rough, rough.size - pool)[rough.size - pool]]
+    return labels
+
+
 def spread(vectors: Array, count: int) -> Labels:
     """At most ``count`` rows, longest first, leaving out those nearly parallel to one already taken."""
     squares = square_norms(vectors)
-    pool = np.argsort(-coarsely(squares), kind="stable")[: max(_POOL, 10 * count)]
+    pool = np.argsort(-coarsely(squares), kind="stable")[: max(POOL, 10 * count)]
     pool = pool[squares[pool] > 0]
     units = vectors[pool] / np.sqrt(squares[pool, None])
     taken = np.empty(0, dtype=np.int64)
@@ -202,5 +216,5 @@ def spread(vectors: Array, count: int) -> Labels:
     return pool[taken[:count]].astype(np.int64)
 
 
-_POOL = 400
+POOL = 400
 _PARALLEL = 0.95

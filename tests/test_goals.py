@@ -431,9 +431,10 @@ def test_the_confidence_attained_by_a_list() -> None:
         goal = pw.TopM(2, delta=0.1)
         state = sage.init(problem, goal)
         assert sage.confidence(problem, goal, state) == 0.0
-        seen = []
+        seen, rounds = [], []
         while sage.answer(problem, goal, state) is None:
-            state = sage.tell(problem, goal, state, lab.draw(sage.ask(problem, goal, state, rng), rng))
+            rounds.append(lab.draw(sage.ask(problem, goal, state, rng), rng))
+            state = sage.tell(problem, goal, state, rounds[-1])
             seen.append(sage.confidence(problem, goal, state))
         assert all(sure < 0.9 for sure in seen[:-1])
         assert seen[-1] >= 0.9
@@ -441,8 +442,8 @@ def test_the_confidence_attained_by_a_list() -> None:
             for factor, found in ((1 + 1e-6, (0, 1)), (1 - 1e-6, None)):
                 other = goal.at((1 - seen[-1]) * factor)
                 again = sage.init(problem, other)
-                again = dataclasses.replace(again, data=state.data, pool=state.pool, guess=state.guess)
-                again = again.plus(problem, other, [Measurements.empty(4)])
+                for measurements in rounds:
+                    again = sage.tell(problem, other, again, measurements)
                 assert sage.answer(problem, other, again) == found
 
 

@@ -18,7 +18,7 @@ _MOST = 300
 """Items up to which the first round is bet on: all of them against each other."""
 _PAIRS = 4_000
 """Pairs of items that are looked at at a time."""
-_WIDER = 0.05
+WIDER = 0.05
 """Of the scales of later bets: the smallest is 0.05 of the first round's precision, for leads of several errors."""
 
 
@@ -56,7 +56,7 @@ class Opening:
         plain = pool.plain.sums(rows, sizes)
         (bet,) = np.nonzero((plain.precision > 0) & (plain.total > 0))  # nothing is claimed of the others
         sums = plain.at(bet) if pool.plain is pool else pool.sums(rows[bet], sizes[bet])
-        log = account(problem, sums, _WIDER * prior.unit(problem, rivals[bet], others[bet]), noise)
+        log = account(problem, sums, WIDER * prior.unit(problem, rivals[bet], others[bet]), noise)
         if self.printed and sums.bets is None:
             alone = len(pool.fits) == 1
             # of the round that began first: fixed before

@@ -22,10 +22,11 @@ from probewise.algorithms.sage.opening import Opening
 from probewise.algorithms.sage.peaks import Peaks
 from probewise.algorithms.sage.prior import Items, Memo, Prior
 from probewise.algorithms.sage.scattered import Scattered
+from probewise.algorithms.sage.shared import Shared
 from probewise.coordinates import Counts
 from probewise.design import Directions, spokes, star
 from probewise.errors import InvalidAlgorithm, InvalidGoal
-from probewise.goals import Answer, BestCombination, BestItem, Goal, Promise
+from probewise.goals import Answer, BestCombination, BestItem, Goal, Promise, TopM
 from probewise.measurements import Measurements
 from probewise.pooling import Pooled
 from probewise.problem import Problem
@@ -38,7 +39,7 @@ _PACE = 1.2
 _SEED = 20190621
 """Seed of the draws of a forecast, which makes it a pure function of the state."""
 
-State = Knowledge | Combined | Claimed | Scattered
+State = Knowledge | Combined | Claimed | Scattered | Shared
 """What it knows, of the best item, the best combination, or the claims of another answer."""
 
 
@@ -61,6 +62,8 @@ class Sage(Algorithm[State]):
     """Whether bets are boosted where noise is known to be normal: docs/boosting.md."""
     printed: bool = True
     """Whether half of that share is bet at the odds of printed intervals; the share is then 2/items at most."""
+    shared: bool = True
+    """Whether the top m are found by one account for each list, where there is no tolerance: docs/lists.md."""
     lean: bool = False
     """For cheap rounds: one of each probe at first where items are few, and less growth near the end."""
     all_pairs: int | None = 20_000
@@ -91,7 +94,13 @@ class Sage(Algorithm[State]):
     forecasts: ClassVar[bool] = True
     plans_rounds: ClassVar[bool] = True
     attains: ClassVar[bool] = True
-    before: ClassVar[Mapping[str, Any]] = {"opening": 0.0, "boost": False, "printed": False, "all_pairs": None}
+    before: ClassVar[Mapping[str, Any]] = {
+        "opening": 0.0,
+        "boost": False,
+        "printed": False,
+        "shared": False,
+        "all_pairs": None,
+    }
 
     def __post_init__(self) -> None:
         if not 1 < self.growth < math.inf:
@@ -162,6 +171,8 @@ class Sage(Algorithm[State]):
             return Scattered.start(problem, self.tol, memo, opening=self.opening > 0)
         if _combines(problem, goal):
             return Combined.start(problem, goal, self.tol, memo, opening=self.opening > 0)
+        if self._shares(goal):
+            return Shared.start(problem, goal, self.tol, memo, opening=self.opening, boost=self.boost, lean=self._lean)
         if not isinstance(goal, BestItem):
             return Claimed.start(problem, goal, self.tol, memo, opening=self.opening > 0, lean=self._lean)
         data, m = Measurements.empty(problem.n_probes), problem.n_items
@@ -282,7 +293,7 @@ class Sage(Algorithm[State]):
         prior = Prior.of(problem, directions, self.tol, opening=self.opening > 0, lean=self._lean)
         rng = np.random.default_rng(_SEED)
         sizes = rounds_to_come(0, lambda n: self._size(n, prior))
-        own = isinstance(goal, BestItem) or _combines(problem, goal)
+        own = isinstance(goal, BestItem) or _combines(problem, goal) or self._shares(goal)
         account = enough(problem, goal) if own else needed(problem, goal)
         hardest = even_race(problem.outcome, gap + goal.epsilon, prior.counted / rho, account, rivals)
         hardest = replace(hardest, gap=None if self.gap is None else self.gap + goal.epsilon)
@@ -299,6 +310,10 @@ class Sage(Algorithm[State]):
             return True
         most = self.all_pairs
         return isinstance(goal, BestItem) and most is not None and problem.n_items > max(most, 1)
+
+    def _shares(self, goal: Goal) -> bool:
+        """Whether there is an account for each list."""
+        return self.shared and isinstance(goal, TopM) and goal.epsilon == 0
 
     def _progress(self, problem: Problem, goal: Goal, state: State) -> float:
         """How far the weakest account has come, as far as that is looked at."""

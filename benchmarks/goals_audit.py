@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -43,6 +45,27 @@ class Cell:
     noise: Noise | None = None
     budget: int = 400
     bias: tuple[float, ...] | None = None
+    really: pw.Problem | None = None
+    """The problem as it is, if noise is smaller than stated."""
+    chased: bool = False
+    """Whether somebody who knows the last item to be the best plans the rounds."""
+
+
+class Chaser(pw.Sage):
+    """Sage whose rounds are planned against it: they compare the last item with those on the other side of the border.
+
+    So the list in front changes as often as it can, and every change is one for or against the one item that counts.
+    """
+
+    def ask(self, problem: pw.Problem, goal: pw.Goal, state: Any, rng: np.random.Generator) -> Any:
+        """All items at first; then the last one and those that it must not be behind, or must not be ahead of."""
+        last, guess = problem.n_probes - 1, self.standing(problem, goal, state).guess
+        counts = np.zeros(problem.n_probes, dtype=np.int64)
+        inside = np.isin(np.arange(last + 1), guess)
+        chosen = (inside != inside[last]) if guess else np.ones(last + 1, dtype=np.bool_)
+        chosen[last] = True
+        counts[chosen] = max(1, math.ceil(0.2 * state.data.n / chosen.sum()))
+        return counts
 
 
 class Ended(Exception):
@@ -52,6 +75,9 @@ class Ended(Exception):
 def cells() -> dict[str, Cell]:
     """Name -> instance, with δ to come."""
     plain = pw.Problem(FOUR, item_names=NAMES)
+    normal = pw.Problem(FOUR, outcome=pw.Gaussian(1.0, normal=True))
+    wide = pw.Problem(FOUR, outcome=pw.Gaussian(2.0, normal=True))
+    six, six_normal = (pw.Problem(np.eye(6), outcome=pw.Gaussian(1.0, normal=normal)) for normal in (False, True))
     unknown = pw.Problem(FOUR, item_names=NAMES, sigma="unknown")
     one, one_unknown = pw.Problem(np.eye(1)), pw.Problem(np.eye(1), sigma="unknown")
     single, two, coins = (pw.Problem(np.eye(k), outcome=pw.Bounded()) for k in (1, 2, 4))
@@ -71,6 +97,14 @@ def cells() -> dict[str, Cell]:
         "top 2, all tie, signs": Cell(plain, level, pw.TopM(2), "rademacher"),
         "top 2, second and third tie, signs": Cell(plain, tied, pw.TopM(2), "rademacher"),
         "top 2, second and third tie, unknown noise": Cell(unknown, tied, pw.TopM(2)),
+        "top 2, all tie, normal": Cell(normal, level, pw.TopM(2)),
+        "top 2, second and third tie, normal": Cell(normal, tied, pw.TopM(2)),
+        "top 2, all tie, half of the stated normal noise": Cell(wide, level, pw.TopM(2), really=normal),
+        "top 2, pairs tie at the border": Cell(six, [1.0, HAIR, HAIR, 0.0, 0.0, -1.0], pw.TopM(2)),
+        "top 3 of 6, all tie, rounds that follow the lead": Cell(six, [0.0] * 5 + [HAIR], pw.TopM(3), chased=True),
+        "top 3 of 6, all tie, normal, rounds that follow the lead": Cell(
+            six_normal, [0.0] * 5 + [HAIR], pw.TopM(3), chased=True
+        ),
         "top 2, tolerance, at its edge": Cell(plain, [1.0, -0.3 - HAIR, 0.0, -1.0], pw.TopM(2, epsilon=0.3)),
         "above 0, one item at the limit": Cell(one, [-HAIR], above),
         "above 0, one item at the limit, signs": Cell(one, [-HAIR], above, "rademacher"),
@@ -172,7 +206,7 @@ def once(cell: Cell, goal: pw.Goal, run: int) -> tuple[bool, bool]:
     """
     share, seen = goal.promise == "share", list[tuple[int, ...]]()
     more = {} if cell.bias is None else {"bias": cell.bias}
-    environment = pw.LinearEnvironment(cell.problem, np.array(cell.theta), cell.noise, **more)
+    environment = pw.LinearEnvironment(cell.really or cell.problem, np.array(cell.theta), cell.noise, **more)
     values = cell.problem.items @ np.array(cell.theta)
 
     def look(now: Progress) -> None:
@@ -185,7 +219,7 @@ def once(cell: Cell, goal: pw.Goal, run: int) -> tuple[bool, bool]:
         result = loop(
             cell.problem,
             goal,
-            pw.Sage(growth=1.5),
+            Chaser() if cell.chased else pw.Sage(growth=1.5),
             observe=lambda counts, step: environment.draw(counts, np.random.default_rng([run, step, 1])),
             stream=lambda step: np.random.default_rng([run, step, 0]),
             budget=cell.budget,

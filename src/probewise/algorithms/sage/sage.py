@@ -158,7 +158,7 @@ class Sage(Algorithm[State]):
         state = self._unknowing(problem, goal, memo)
         if self.gap is None:
             return state
-        if problem.outcome.learns or not isinstance(state, Knowledge | Claimed):
+        if problem.outcome.learns or not isinstance(state, Knowledge | Claimed | Shared):
             what = "items past memory" if problem.shards is not None else "combinations of levels"
             what = f"outcomes of the law '{problem.outcome.name}'" if problem.outcome.learns else what
             raise InvalidAlgorithm(

@@ -136,11 +136,11 @@ class Shared:
         if not self.betting or self.lists is None or self.known is None or not math.isfinite(noise):
             return np.zeros(new.total.size)
         unit = self._unit(_pairs(problem, self.lists)[0])
-        made, had = accounts(problem, (self.known + new, self.known), unit, noise)
+        made, had = accounts(problem, (self.known + new, self.known), unit, noise, self.prior.gap)
         if not (self.boost and problem.outcome.is_normal):
             return made - had
         lacking = enough(problem, goal) - self.lists.held[0].ravel()
-        by = boosts(problem.outcome, self.known, new.precision, unit, noise, lacking)
+        by = boosts(problem.outcome, self.known, new.precision, unit, noise, lacking, self.prior.gap)
         return np.where(by > 0, np.minimum(made - had + by, lacking + CAP), made - had)
 
     def _unit(self, rows: Array) -> Array:

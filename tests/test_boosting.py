@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import boosting_audit
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -47,6 +48,17 @@ def test_the_mean_of_a_boosted_bet_is_at_most_one_for_every_smaller_noise() -> N
         assert max(means) <= 1.0 if b > 0 else max(means) <= 1.0 + 1e-6
         largest.append(max(means))
     assert np.median(largest) > 0.99
+
+
+def test_the_strongest_adversary_stays_below_delta_and_beats_a_boost_that_trusts_sigma() -> None:
+    """Somebody who chooses the scale of the noise of every round, by a dynamic programme on a coarse grid."""
+    law = boosting_audit.OneScale(1.0, normal=True)
+    none, robust, trusting = (
+        boosting_audit.adversary(law, 0.05, 1.3, 1e4, kind, step=0.2) for kind in ("none", "robust", "trusting")
+    )
+    assert none < 0.03
+    assert 0.045 < robust <= 0.05
+    assert trusting > 0.052
 
 
 def test_the_weights_are_those_of_a_line_under_normal_laws() -> None:

@@ -168,7 +168,7 @@ def main() -> int:
         ("one scale", OneScale(1.0, normal=True), 0.2, 1.3, 1e5),
     ]
     if options.whole:
-        attacks += [("Sage's bets", LAW, 0.05, growth, 1e9) for growth in (1.2, 1.5)]
+        attacks.append(("Sage's bets", LAW, 0.05, 1.2, 1e9))
     for bets, law, delta, growth, depth in attacks:
         chances = {kind: adversary(law, delta, growth, depth, kind) for kind in ("none", "robust", "trusting")}
         good = good and chances["robust"] <= delta

@@ -8,7 +8,7 @@ import pytest
 
 import probewise as pw
 from probewise.algorithms.base import Forecast
-from probewise.algorithms.sage.forecasting import DRAWS, even_race, race
+from probewise.algorithms.sage.forecasting import DRAWS, PARAMETERS, even_race, race
 from probewise.campaign.findings.prospect import prospects, remarks
 from probewise.design import remembering
 from probewise.measurements import Measurements
@@ -80,10 +80,10 @@ def test_a_gap_beforehand_is_played_in_units_of_the_first_round(monkeypatch):
 
 def test_in_every_draw_its_best_item_races_with_the_others():
     problem, goal, sage = pw.Problem(np.eye(3)), pw.BestItem(epsilon=0.25), pw.Sage()
-    told = Measurements(np.array([2, 3, 4]), np.array([1.0, 0.5, 0.0]), np.ones(3))
+    told = Measurements(np.array([2, 3, 4]), np.array([1.0, 0.8, 0.6]), np.ones(3))
     found = race(problem, goal, sage.tell(problem, goal, sage.init(problem, goal), told), np.random.default_rng(0), 1.0)
     np.testing.assert_allclose(found.gaps.min(axis=1), 0.25)
-    assert (found.gaps > 0.25 + 1e-9).sum(axis=1).tolist() == [2] * DRAWS
+    assert (found.gaps > 0.25 + 1e-9).sum(axis=1).tolist() == [2] * PARAMETERS
     assert len(np.unique(found.gaps.argmin(axis=1))) == 3
 
 
@@ -161,3 +161,56 @@ def test_a_constant_feature_may_be_negative():
     probes = np.array([[-1.0, 0.0], [-1.0, 1.0], [-1.0, 2.0]])
     assert list(remarks(pw.Problem(probes))) == []
     assert any("No feature, and no combination" in text for text in remarks(pw.Problem([[1, 0], [0, 1], [1, 1]])))
+
+
+@pytest.mark.parametrize("goal", [pw.TopM(2, 0.1), pw.Above(0.45, 0.1), pw.BetterThan("item4", 0.1)])
+def test_lists_are_forecast(goal):
+    """Half way on, most intervals hold what is left, and a list that is known leaves nothing."""
+    problem, theta = pw.Problem(np.eye(5), item_names=[f"item{i + 1}" for i in range(5)]), np.linspace(1.6, 0.0, 5)
+    inside, sage = [], pw.Sage(growth=1.2)
+    for seed in range(8):
+        environment, state, rng = (
+            LinearEnvironment(problem, theta),
+            sage.init(problem, goal),
+            np.random.default_rng(seed),
+        )
+        states = []
+        while sage.answer(problem, goal, state) is None:
+            state = sage.tell(problem, goal, state, environment.draw(sage.ask(problem, goal, state, rng), rng))
+            states.append(state)
+        assert sage.forecast(problem, goal, state) == Forecast(0, 0, 0, 0.0, 0)
+        middle = next(s for s in states if s.data.n >= 40)
+        found = sage.forecast(problem, goal, middle)
+        inside.append(found.low <= state.data.n - middle.data.n <= found.high)
+    assert np.mean(inside) >= 0.5
+
+
+def test_a_share_of_a_list_is_not_forecast():
+    problem, goal, sage = pw.Problem(np.eye(3)), pw.Above(0.5, 0.1, promise="share"), pw.Sage()
+    told = Measurements(np.array([20, 20, 20]), np.array([1.0, 0.6, 0.4]), np.ones(3))
+    assert sage.forecast(problem, goal, sage.tell(problem, goal, sage.init(problem, goal), told)) is None
+
+
+def test_a_misfit_makes_a_forecast_longer_and_may_leave_no_end_in_sight():
+    """Two unit vectors that are measured alike: a lead of 1 less 2h."""
+    found = []
+    for misfit in (0.0, 0.2, 0.7):
+        problem, goal, sage = pw.Problem(np.eye(2), misfit=misfit), pw.BestItem(), pw.Sage()
+        told = Measurements(np.array([30, 30]), np.array([1.0, 0.0]), np.full(2, 30.0))
+        state = sage.tell(problem, goal, sage.init(problem, goal), told)
+        found.append(sage.forecast(problem, goal, state))
+    assert found[1].measurements > 1.5 * found[0].measurements
+    assert found[2] is None
+
+
+def test_designs_to_come_are_for_what_is_open_in_a_draw():
+    problem, goal, sage = pw.Problem(np.eye(4)), pw.BestItem(), pw.Sage()
+    told = Measurements(np.full(4, 30), np.array([1.0, 0.9, 0.2, 0.0]), np.full(4, 30.0))
+    state = sage.tell(problem, goal, sage.init(problem, goal), told)
+    games = race(problem, goal, state, np.random.default_rng(0), 1.0)
+    draw = int(np.argmax(games.gaps[:, 3]))
+    rows = games.directions(draw).rows(np.arange(games.directions(draw).size))
+    lengths = np.linalg.norm(rows, axis=1)
+    assert len(rows) == len(state.alive) - 1
+    assert lengths.max() == pytest.approx(math.sqrt(2.0))  # the closest, in units of its own lead
+    assert lengths.min() < 0.8

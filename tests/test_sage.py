@@ -307,11 +307,14 @@ def test_few_rounds_are_forecast_as_they_are_planned():
     np.testing.assert_array_equal(sage.ask(problem, goal, state, rng), sage.ask(problem, goal, state, rng))
 
 
-def test_other_questions_take_rounds_as_they_come_where_nothing_is_forecast():
+def test_other_questions_are_planned_for_few_rounds_too():
     problem, goal = pw.Problem(np.eye(3)), pw.TopM(1, 0.1)
-    result = pw.identify(problem, goal, measure=LinearEnvironment(problem, [3.0, 0.0, 0.0], seed=0).measure,
-                         algorithm=pw.Sage(rounds=3), seed=0)  # fmt: skip
-    assert result.items == (0,)
+    few, many = (
+        pw.simulate(problem, [1.0, 0.0, -1.0], pw.Sage(rounds=rounds), goal=goal, runs=10, seed=0).mean("rounds")
+        for rounds in (3, None)
+    )
+    assert few < 5
+    assert many > 8
 
 
 def test_what_is_forgiven_as_rounding_is_measured_by_both_items_whatever_their_signs():

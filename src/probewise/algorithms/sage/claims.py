@@ -119,18 +119,19 @@ class Claimed:
         """(k,): by bets on all rounds; nothing is known of them while nothing bounds the noise."""
         noise = problem.outcome.bound(self.pool.pure_error, goal.delta)
         claims = goal.claims(problem, self.guess)
-        sums, made = self._margins(goal, claims), np.zeros(claims.against.size)
+        sums, made = self.margins(goal, claims), np.zeros(claims.against.size)
         if math.isfinite(noise):
-            made = np.where(sums.precision > 0, account(problem, sums, self._unit(claims), noise, self.prior.gap), 0.0)
+            made = np.where(sums.precision > 0, account(problem, sums, self.unit(claims), noise, self.prior.gap), 0.0)
         # a claim about no direction is true or false whatever θ is
         known = np.where(claims.offsets + goal.epsilon >= 0, np.inf, -np.inf)
         return np.where(claims.rows.any(axis=1), made, known)
 
-    def _margins(self, goal: Goal, claims: Claims) -> Sums:
+    def margins(self, goal: Goal, claims: Claims) -> Sums:
         """What all rounds say of y'θ + c + epsilon."""
         return self.pool.sums(claims.rows, claims.sizes).lifted(claims.offsets + goal.epsilon)
 
-    def _unit(self, claims: Claims) -> Array:
+    def unit(self, claims: Claims) -> Array:
+        """(k,): the unit of the precision of each claim."""
         squares = square_norms(claims.rows @ self.prior.whitener)
         return 1.0 / np.where(squares > 0, squares, 1.0)
 
@@ -157,8 +158,8 @@ class Claimed:
         claims = self.compared(problem, goal)
         claims = claims.at(np.asarray(claims.rows.any(axis=1)))
         noise = problem.outcome.bound(self.pool.pure_error, goal.delta)
-        sums = self._margins(goal, claims)
-        known = np.where(sums.precision > 0, sums.precision, self._unit(claims))
+        sums = self.margins(goal, claims)
+        known = np.where(sums.precision > 0, sums.precision, self.unit(claims))
         margin, error = sums.total / known / (noise if math.isfinite(noise) else 1.0), 1.0 / np.sqrt(known)
         gaps = coarse(np.maximum(margin, floor * error))
         return Vectors(claims.rows / gaps[:, None], claims.against, (claims.above, claims.below), gaps)

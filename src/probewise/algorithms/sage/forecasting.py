@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,54 +12,87 @@ from numpy.typing import NDArray
 
 from probewise.algorithms.base import Forecast
 from probewise.algorithms.sage.accounts import log_account
+from probewise.algorithms.sage.claims import Claimed, coarse, needed
 from probewise.algorithms.sage.knowledge import Knowledge, enough
 from probewise.coordinates import Array
+from probewise.design import Directions
+from probewise.design.criterion import Vectors
 from probewise.estimate import least_squares
 from probewise.goals import Goal
 from probewise.outcomes import Law
 from probewise.problem import Problem
 
-DRAWS = 200
-"""Parameters drawn, each with its own noise to come."""
+PARAMETERS, NOISES = 20, 10
+"""Parameters drawn, and how often each is played, with other noise to come."""
+DRAWS = PARAMETERS * NOISES
+"""Games that are played."""
 RIVALS = 60
-"""Items that a forecast looks at, those with the highest estimates."""
+"""Comparisons that a forecast looks at in a draw, those that are least clear."""
 _ROUNDS = 250
 """Rounds after which a draw is given up; with a growth of 10 %, the total is then 10¹⁰ times as large."""
 _LOW, _HIGH = 0.1, 0.9
+_BELIEVED = 1.0
+"""Standard errors of today below which no lead will be believed by designs to come, which know it better."""
+_OVERSHOOT = 0.583
+"""By how many steps a walk exceeds a limit on average, which boosted accounts do not."""
 
 
 @dataclass(frozen=True, eq=False)
 class Race:
-    """Comparisons of k draws, each of its best item with m others: what is known, true, and needed."""
+    """Comparisons of j draws, each of what is true in it with m others: what is known, true, and needed."""
 
     rows: Array
-    """(k, m, d): the directions."""
+    """(j, m, d): the directions; 0 for none."""
     precision: Array
-    """(k, m): W of all rounds so far."""
+    """(j, m): W of all rounds so far."""
     total: Array
-    """(k, m): S, plus epsilon·W."""
+    """(j, m): S, plus epsilon·W."""
     gaps: Array
-    """(k, m): true leads plus epsilon."""
+    """(j, m): true leads plus epsilon."""
     unit: Array
-    """(k, m): of precisions."""
+    """(j, m): of precisions."""
     lacking: Array
-    """(k, m): log of how much more the bets must make."""
+    """(j, m): log of how much more the bets must make."""
     noise: float
     """Scale of the noise as it counts for bets."""
     law: Law
     """The law of outcomes, which says how bets grow."""
     gap: float | None = None
     """A lead for which half of the bets are made."""
+    boosted: bool = False
+    """Whether bets are boosted, so that accounts end at what they need."""
+
+    def directions(self, draw: int) -> Directions:
+        """What rounds to come will be designed for in a draw: its open comparisons in units of their leads."""
+        rows, known = self.rows[draw], np.where(self.precision[draw] > 0, self.precision[draw], self.unit[draw])
+        gaps = np.maximum(self.gaps[draw] / self.noise, _BELIEVED / np.sqrt(known))
+        own = np.flatnonzero(rows.any(axis=1) & (self.lacking[draw] > 0))
+        own = own if own.size else np.flatnonzero(rows.any(axis=1))
+        return Vectors(rows[own] / coarse(gaps[own])[:, None], np.arange(own.size))
+
+    def less(self, problem: Problem, weights: Sequence[Array], whiteners: Sequence[Array]) -> Race:
+        """With leads less what a misfit may feign, by the design of each draw: docs/misfit.md."""
+        parts = zip(self.rows, weights, whiteners, strict=True)
+        feigned = [
+            np.abs((rows @ own) @ (problem.scaled_probes @ own).T) @ (share * problem.misfit / problem.sigma)
+            for rows, share, own in parts
+        ]
+        return replace(self, gaps=self.gaps - np.array(feigned))
 
     def rounds(self, whitener: Array, sizes: list[int], sigma: float, rng: np.random.Generator) -> NDArray[np.int64]:
-        """(k,): rounds of the given ``sizes`` until every comparison of a draw has been decided at some time.
+        """(k,): rounds of the given ``sizes`` until every comparison of a game has been decided at some time.
 
-        One measurement by the design gives a row the variance |row @ whitener|², and S the drift gap/variance.
+        One measurement by the design of a draw gives a row the variance |row @ whitener|², and S the drift
+        gap/variance; ``whitener`` is (d, r), or (j, d, r) if each draw has its own.
         """
-        seen = self.rows @ whitener
+        each = DRAWS // len(self.rows)
+        seen = np.repeat(self.rows @ whitener, each, axis=0)
         variance = np.einsum("kmr,kmr->km", seen, seen)
-        needed = self.lacking + self._account(self.total, self.precision, self.unit)
-        waiting = variance > 0  # not an item and itself
+        begun, known, gaps, unit, lacking = (
+            np.repeat(part, each, axis=0) for part in (self.total, self.precision, self.gaps, self.unit, self.lacking)
+        )
+        needed = lacking + self._account(begun, known, unit)
+        waiting = (variance > 0) & (lacking > 0)  # not an item and itself
         walk, done = np.zeros((len(seen), seen.shape[2])), np.zeros(len(seen), dtype=np.int64)
         measured = 0
         for size in sizes:
@@ -70,9 +103,13 @@ class Race:
             measured, done = measured + size, done + going
             at, which = np.nonzero(waiting)
             error = np.einsum("ir,ir->i", seen[at, which], walk[at])
-            total = self.total[at, which] + (measured * self.gaps[at, which] + error) / variance[at, which]
-            precision = self.precision[at, which] + measured / variance[at, which]
-            won = self._account(total, precision, self.unit[at, which]) >= needed[at, which]
+            total = begun[at, which] + (measured * gaps[at, which] + error) / variance[at, which]
+            precision = known[at, which] + measured / variance[at, which]
+            made = self._account(total, precision, unit[at, which])
+            if self.boosted:
+                step = sigma / self.noise**2 * np.maximum(total, 0.0) / precision * np.sqrt(size / variance[at, which])
+                made = made + _OVERSHOOT * step
+            won = made >= needed[at, which]
             waiting[at[won], which[won]] = False
         return done
 
@@ -84,9 +121,7 @@ def race(problem: Problem, goal: Goal, state: Knowledge, rng: np.random.Generato
     """Parameters drawn from N(θ̂, σ²V⁻¹), each with the comparisons of its best item with the others alive."""
     alive = state.alive[:RIVALS]
     items = problem.items[alive]
-    fit = least_squares(problem.probes, state.data, sigma=problem.sigma)
-    theta = fit.theta + sigma * rng.standard_normal((DRAWS, fit.whitener.shape[1])) @ fit.whitener.T
-    values = theta @ items.T
+    values = _drawn(problem, state, rng, sigma) @ items.T
     best = np.argmax(values, axis=1)
     leaders, draw = np.unique(best, return_inverse=True)
     known = [state.collected.get(int(z)) or state.sums(problem, int(z)) for z in alive[leaders]]
@@ -98,20 +133,61 @@ def race(problem: Problem, goal: Goal, state: Knowledge, rng: np.random.Generato
         rows=items[best][:, None, :] - items[None, :, :],
         precision=precision,
         total=total + goal.epsilon * precision,
-        gaps=values[np.arange(DRAWS), best][:, None] - values + goal.epsilon,
+        gaps=values[np.arange(PARAMETERS), best][:, None] - values + goal.epsilon,
         unit=np.where(np.isfinite(unit), unit, 1.0),
         lacking=np.broadcast_to(enough(problem, goal) - state.wealth[: alive.size], values.shape),
         noise=state.noise(problem, goal),
         law=problem.outcome,
         gap=state.prior.gap,
+        boosted=state.boost and problem.outcome.is_normal,
     )
+
+
+def race_of_claims(problem: Problem, goal: Goal, state: Claimed, rng: np.random.Generator, sigma: float) -> Race:
+    """Parameters drawn in the same way, each with the least clear claims of its own answer."""
+    fit = least_squares(problem.probes, state.data, sigma=problem.sigma)
+    noise, enough = problem.outcome.bound(state.pool.pure_error, goal.delta), needed(problem, goal)
+    parts = []
+    for theta in _drawn(problem, state, rng, sigma):
+        claims = goal.claims(problem, goal.answer(problem, problem.items @ theta))
+        margins = claims.rows @ theta + claims.offsets + goal.epsilon
+        clear = margins / np.maximum(np.linalg.norm(claims.rows @ fit.whitener, axis=1), 1e-300)
+        few = np.zeros(clear.size, dtype=np.bool_)
+        few[np.argsort(np.where(claims.rows.any(axis=1), clear, np.inf), kind="stable")[:RIVALS]] = True
+        claims, margins = claims.at(few), margins[few]
+        sums, unit = state.margins(goal, claims), state.unit(claims)
+        made = log_account(problem.outcome, sums.total, sums.precision, unit, noise, state.prior.gap)
+        parts.append((claims.rows, sums.precision, sums.total, margins, unit, enough - made))
+    most = max(len(part[0]) for part in parts)
+    rows, precision, total, gaps, unit, lacking = (
+        np.array([_padded(part, most) for part in own]) for own in zip(*parts, strict=True)
+    )
+    unit = np.where(unit > 0, unit, 1.0)
+    return Race(rows, precision, total, gaps, unit, lacking, noise, problem.outcome, state.prior.gap)
+
+
+def _drawn(problem: Problem, state: Knowledge | Claimed, rng: np.random.Generator, sigma: float) -> Array:
+    """(j, d): parameters that fit the data."""
+    fit = least_squares(problem.probes, state.data, sigma=problem.sigma)
+    return np.asarray(fit.theta + sigma * rng.standard_normal((PARAMETERS, fit.whitener.shape[1])) @ fit.whitener.T)
+
+
+def _padded(part: Array, count: int) -> Array:
+    """With rows of zeros up to ``count`` of them."""
+    return np.concatenate([part, np.zeros((count - len(part), *part.shape[1:]))])
 
 
 def even_race(law: Law, gap: float, unit: float, needed: float, rivals: int) -> Race:
     """Unrelated comparisons of which only their true lead is known; each has a feature of its own."""
-    ones = np.ones((DRAWS, rivals))
-    rows = np.broadcast_to(np.eye(rivals), (DRAWS, rivals, rivals))
+    ones = np.ones((1, rivals))
+    rows = np.eye(rivals)[None]
     return Race(rows, 0.0 * ones, 0.0 * ones, gap * ones, unit * ones, needed * ones, 1.0, law)
+
+
+def stacked(whiteners: Sequence[Array]) -> Array:
+    """(j, d, r): several of them, with columns of zeros where one has fewer than others."""
+    most = max(own.shape[1] for own in whiteners)
+    return np.array([np.pad(own, ((0, 0), (0, most - own.shape[1]))) for own in whiteners])
 
 
 class Outlook(NamedTuple):

@@ -16,7 +16,17 @@ from probewise.algorithms.batches import Limits
 from probewise.algorithms.planning import allocated, check_recalled, check_stock, kept, plan, unit_whitener
 from probewise.algorithms.sage.claims import Claimed, coarse, needed
 from probewise.algorithms.sage.combined import Combined
-from probewise.algorithms.sage.forecasting import Outlook, even_race, expected, few_rounds, race, rounds_to_come
+from probewise.algorithms.sage.forecasting import (
+    PARAMETERS,
+    Outlook,
+    even_race,
+    expected,
+    few_rounds,
+    race,
+    race_of_claims,
+    rounds_to_come,
+    stacked,
+)
 from probewise.algorithms.sage.knowledge import Knowledge, enough
 from probewise.algorithms.sage.opening import Opening
 from probewise.algorithms.sage.peaks import Peaks
@@ -24,7 +34,7 @@ from probewise.algorithms.sage.prior import Items, Memo, Prior
 from probewise.algorithms.sage.scattered import Scattered
 from probewise.algorithms.sage.shared import Shared
 from probewise.coordinates import Counts
-from probewise.design import Directions, spokes, star
+from probewise.design import Directions, remembering, spokes, star
 from probewise.errors import InvalidAlgorithm, InvalidGoal
 from probewise.goals import Answer, BestCombination, BestItem, Goal, Promise, TopM
 from probewise.measurements import Measurements
@@ -36,6 +46,8 @@ _FLOOR = 2.0
 """Standard errors below which a lead is not believed by the design."""
 _PACE = 1.2
 """Growth of rounds far from the end, in units of ``growth``; what is reached of the account needed is taken off."""
+_ROUGH = 0.1
+"""Certified relative gap of the designs of a forecast."""
 _SEED = 20190621
 """Seed of the draws of a forecast, which makes it a pure function of the state."""
 
@@ -244,30 +256,42 @@ class Sage(Algorithm[State]):
 
     @few
     def forecast(self, problem: Problem, goal: Goal, state: State) -> Forecast | None:
-        """What is left, by playing the rounds to come; None before the first round, and while the noise is unclear."""
+        """What is left, by playing the rounds to come; None before the first round, while the noise is unclear, for a
+        share of a list, combinations of levels and items past memory, and if a misfit leaves no end in sight."""
         if self.answer(problem, goal, state) is not None:
             return Forecast(0, 0, 0, 0.0, 0)
         outlook = self._outlook(problem.knowing(state.law), goal, state)
-        return None if outlook is None else expected(*outlook, self.limits.batches)
+        if outlook is None or np.median(outlook.done) >= len(outlook.sizes):
+            return None
+        return expected(*outlook, self.limits.batches)
 
     def _outlook(self, problem: Problem, goal: Goal, state: State) -> Outlook | None:
         """The rounds to come, played for parameters that fit the data; None while nothing can be played."""
         if (
-            problem.misfit.any()
-            or not isinstance(state, Knowledge)
-            or not state.collected
-            or not math.isfinite(state.noise(problem, goal))
+            not isinstance(state, Knowledge | Claimed)
+            or goal.promise != "all"
+            or not state.data.n
+            or not math.isfinite(problem.outcome.bound(state.pool.pure_error, goal.delta))
         ):
             return None
         sigma, rng = problem.outcome.guess(state.pool.pure_error), np.random.default_rng(_SEED)
-        weights = plan(problem, self._directions(problem, goal, state), tol=self.tol, start=state.last).weights
-        whitener, games = unit_whitener(problem, weights), race(problem, goal, state, rng, sigma)
+        if isinstance(state, Knowledge):
+            games = race(problem, goal, state, rng, sigma)
+        else:
+            games = race_of_claims(problem, goal, state, rng, sigma)
+        with remembering():  # draws that are much alike share a design
+            asked = map(games.directions, range(PARAMETERS))
+            weights = [plan(problem, own, tol=_ROUGH, start=state.last).weights for own in asked]
+        whiteners = [unit_whitener(problem, own) for own in weights]
+        if problem.misfit.any():
+            games = games.less(problem, weights, whiteners)
+        whitener = stacked(whiteners)
         return self._played(
             lambda sizes: games.rounds(whitener, sizes, sigma, rng),
             rounds_to_come(state.data.n, lambda n: self._size(n, state.prior)),
             state.data.n,
             len(state.pool.fits),
-            float(problem.cost @ weights),
+            float(np.mean(weights, axis=0) @ problem.cost),
         )
 
     def _played(

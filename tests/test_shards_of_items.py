@@ -192,10 +192,12 @@ def test_dask_arrays_and_lost_workers(tmp_path: Path) -> None:
                 next(iter(cluster.workers.values())).process.process.kill()
 
         found = _search(da.from_array(ITEMS, chunks=(6_007, 2)), progress=kill)
+        design = pw.optimal_design(PROBES, pw.pairs(da.from_array(ITEMS, chunks=(6_007, 2))))
         campaign = pw.Campaign.create(tmp_path / "far.campaign", pw.Problem(PROBES, _parquet(tmp_path)), seed=0)
         asked = campaign.ask()["probe"]
         assert isinstance(campaign.problem.items.engine, Cluster)  # the one in use
     assert _asked(found) == _asked(whole)
+    assert design.value == pw.optimal_design(PROBES, pw.pairs(pw.items_in_shards(ITEMS))).value
     again = pw.Campaign.open(tmp_path / "far.campaign")
     assert isinstance(again.problem.items.engine, Local)
     assert again.ask()["probe"] == asked

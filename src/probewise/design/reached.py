@@ -14,7 +14,7 @@ from probewise.design.farthest import Labels, spread, square_norms
 from probewise.errors import InvalidDesign
 from probewise.shards import Shards
 from probewise.shards.engine import Engine, Handle
-from probewise.shards.pieces import Piece, blocks
+from probewise.shards.pieces import BLOCK, Piece, blocks
 from probewise.threads import few
 
 _POOL = 1_000
@@ -45,14 +45,15 @@ def longest(
 ) -> Longest:
     """At most so many directions with squared norm above ``limit``, after all transforms, to the items of a piece."""
     found = Longest(np.empty(0), np.empty(0, dtype=np.int64), np.empty((0, centre.size)))
+    y, images = np.empty((BLOCK, centre.size)), [np.empty((BLOCK, transform.shape[1])) for transform in transforms]
     for rows, block in blocks(piece.rows, sign):
         count = rows.stop - rows.start
-        y = centre - block
+        np.subtract(centre, block, out=y)
         if piece.gaps is not None:
             y[:count] /= piece.gaps[rows, None]
         image = y
-        for transform in transforms:
-            image = image @ transform
+        for transform, own in zip(transforms, images, strict=True):
+            image = np.matmul(image, transform, out=own)
         squares = square_norms(image)[:count]
         bar = limit if found.squares.size < most else max(limit, float(found.squares[-1]))
         at = np.flatnonzero((squares > limit) & (squares >= bar))

@@ -48,11 +48,15 @@ class Summary(NamedTuple):
 
 
 def blocks(rows: Rows, sign: float = 1.0) -> Iterator[tuple[slice, Array]]:
-    """Slices of at most BLOCK rows, and (BLOCK, d) these rows in double precision, padded with zeros."""
+    """Slices of at most BLOCK rows, and (BLOCK, d) these rows in double precision, padded with zeros.
+
+    It is one array that is filled again and again: new ones would be taken from the system, and given back, each time.
+    """
+    padded = np.zeros((BLOCK, rows.shape[1]))
     for low in range(0, rows.shape[0], BLOCK):
         some = rows[low : low + BLOCK]
-        padded = np.zeros((BLOCK, rows.shape[1]))
         np.multiply(some, sign, out=padded[: some.shape[0]], casting="unsafe")
+        padded[some.shape[0] :] = 0.0
         yield slice(low, low + some.shape[0]), padded
 
 

@@ -37,7 +37,7 @@ def summary(desk: Desk, place: str) -> dict[str, Any]:
             found
             | {
                 "answer": now.answer,
-                "items": len(now.items),
+                "items": len(now.items) + now.unseen,
                 "warnings": len(now.warnings),
                 "confidence": now.confidence,
                 "record": view[-1].seq,

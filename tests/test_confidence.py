@@ -24,6 +24,8 @@ from probewise.confidence import (
     Threshold,
     TrackAndStop,
     TrackAndStopHeuristic,
+    log_wealth,
+    log_wealth_bounds,
     require,
     spent,
 )
@@ -178,3 +180,16 @@ def test_thresholds_for_adaptive_data_hold_at_all_times() -> None:
     assert exceeded(SelfNormalised(), penalty=1.0) < 0.3
     assert exceeded(TrackAndStop(), penalty=0.0) < 0.3
     assert exceeded(OneLook(), penalty=0.0) > 0.3
+
+
+def test_bounds_on_wealth_hold_it_and_are_close() -> None:
+    rng = np.random.default_rng(0)
+    precision, unit = 10.0 ** rng.uniform(-3, 9, 5_000), 10.0 ** rng.uniform(-2, 2, 5_000)
+    total = np.sqrt(precision) * rng.uniform(-30, 30, 5_000)
+    exact, (lower, upper) = log_wealth(total, precision, unit), log_wealth_bounds(total, precision, unit)
+    assert (lower <= exact + 1e-9).all()
+    assert (exact <= upper + 1e-9).all()
+    assert np.isneginf(lower[total < 0]).all()
+    assert (upper - lower)[total >= 0].max() < math.log(
+        2.0 * 7 * 3
+    )  # the least weight is 1/7 over the sum of all, 2.59

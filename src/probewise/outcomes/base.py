@@ -118,6 +118,11 @@ class Law(abc.ABC):
         learned.
         """
 
+    def account_bounds(self, total: Array, precision: Array, unit: Array, bound: float) -> tuple[Array, Array]:
+        """(k,) twice: a lower and an upper bound on ``log_account``, which is both unless others are quickly found."""
+        exact = self.log_account(total, precision, unit, bound)
+        return exact, exact
+
     learns: ClassVar[bool] = False
     """Whether ``after`` and ``bettor`` do anything."""
 

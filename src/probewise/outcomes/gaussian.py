@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from probewise.confidence import log_wealth, noise_bound
+from probewise.confidence import log_wealth, log_wealth_bounds, noise_bound
 from probewise.coordinates import Array, Counts
 from probewise.errors import InvalidProblem
 from probewise.measurements import SumOfSquares, per_probe
@@ -99,6 +99,10 @@ class Gaussian(Law):
     def told_weights(self, weights: Array, scale: Array) -> Array:
         """(k,): the standard errors, σ/√weight."""
         return np.asarray(scale / np.sqrt(weights))
+
+    def account_bounds(self, total: Array, precision: Array, unit: Array, bound: float) -> tuple[Array, Array]:
+        """Without the normal distribution."""
+        return log_wealth_bounds(total / bound, precision, unit)
 
     def outcomes(self, means: Array, scale: Array, rng: np.random.Generator) -> Array:
         """Outcomes with normal noise."""

@@ -130,7 +130,7 @@ def settled(portion: Portion, told: Told) -> tuple[Portion, Settled]:
         count, numbers = rows.stop - rows.start, piece.numbered(rows)
         if told.bet is not None:
             before = Sums(_padded(precision[rows]), _padded(total[rows]))
-            gain, ease, after = _gained(told, told.bet, block, before)
+            gain, ease, after = _gained(told, told.bet, block, before, told.enough - _padded(wealth[rows]))
             wealth[rows] += np.where(numbers == told.bet.leader, told.bet.own, gain[:count])
             if told.epsilon:
                 more[rows] = ease[:count]
@@ -144,19 +144,39 @@ def settled(portion: Portion, told: Told) -> tuple[Portion, Settled]:
     return own if kept.all() else _chosen(own, kept), Settled(int(kept.sum()), left, first)
 
 
-def _gained(told: Told, bet: Bet, block: Array, before: Sums) -> tuple[Array, Array, Sums]:
+def _gained(told: Told, bet: Bet, block: Array, before: Sums, lacking: Array) -> tuple[Array, Array, Sums]:
     """(BLOCK,) twice: log of what bets on the leader have made, and of how much more if epsilon counts for it.
 
-    Then what all rounds now say of leader - item.
+    Then what all rounds now say of leader - item. Where a bet has surely made what was ``lacking`` (BLOCK,), which
+    rules out, it is not asked how much it was: infinite.
     """
     y, sizes = bet.row - block, np.abs(bet.row) + np.abs(block)
-    unit, after = _unit(y, told.whitener), before
-    gain, more = np.zeros(BLOCK), np.zeros(BLOCK)
-    for fit in told.fits:
-        new = Pooled((fit,)).sums(y, sizes)
-        made, eased = bet_on(told.law, before, new, unit, bet.noise, told.epsilon)
-        gain, more, after = gain + made, more + eased, after + new
+    unit, rounds = _unit(y, told.whitener), [Pooled((fit,)).sums(y, sizes) for fit in told.fits]
+    gain, more, after = np.zeros(BLOCK), np.zeros(BLOCK), before
+    if len(rounds) == 1:
+        gain[_clearly(told, bet, before, rounds[0], unit) >= lacking + _MARGIN] = np.inf
+    at = np.flatnonzero(gain == 0)
+    some = np.resize(at, _WIDTH * -(-at.size // _WIDTH))  # whole vectors, so that cuts make no difference to rounding
+    for new in rounds:
+        made, eased = bet_on(told.law, before.at(some), new.at(some), unit[some], bet.noise, told.epsilon)
+        gain[at] += made[: at.size]
+        more[at] += eased[: at.size]
+        after = after + new
     return gain, more, after
+
+
+def _clearly(told: Told, bet: Bet, before: Sums, new: Sums, unit: Array) -> Array:
+    """(BLOCK,): log of what bets on the leader have made at least in a round."""
+    known = before.lifted(told.epsilon)
+    now = known + new
+    least = told.law.account_bounds(now.total, now.precision, unit, bet.noise)[0]
+    return np.asarray(least - told.law.account_bounds(known.total, known.precision, unit, bet.noise)[1])
+
+
+_MARGIN = 1e-6
+"""Far above the rounding of an account's logarithm."""
+_WIDTH = 64
+"""Numbers of which functions of many are computed together, at most, on any processor."""
 
 
 def bet_on(law: Law, before: Sums, new: Sums, unit: Array, noise: float, epsilon: float) -> tuple[Array, Array]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("starlette", reason="starlette is not installed")
@@ -101,6 +102,28 @@ def test_a_round_by_typing(visitor: Visitor, campaign: pw.Campaign) -> None:
     again = visitor.form(f"{place}/measure", {"outcome.r1-1": "41", "outcome.r1-3": "5"}, page=f"{place}/measure")
     assert "'r1-1' has 40.0 on record" in seen(again, 422)
     assert "Nothing was filled in" in seen(visitor.form(f"{place}/measure", {}, page=f"{place}/measure"), 422)
+
+
+def test_a_round_by_typing_means_and_standard_errors(visitor: Visitor, serving: Serving) -> None:
+    bounded = pw.Problem(np.eye(2), outcome=pw.Bounded(0, 10), probe_names=["a", "b"])
+    means = pw.Campaign.create(Path(serving.place) / "means.campaign", bounded, seed=0, aggregated="means")
+    first = means.ask()["measurement"][0]
+    page = "/c/means.campaign/measure"
+    shown = seen(visitor.get(page))
+    assert f'name="sd.{first}"' in visitor.get(page).text
+    assert "2 rows" in shown
+    cells = {f"n.{first}": "2", f"mean.{first}": "4"}
+    assert "expected the standard deviation of the outcomes" in seen(visitor.form(page, cells, page=page), 422)
+    done = visitor.form(page, cells | {f"sd.{first}": "0.5"}, page=page)
+    assert "2 recorded." in seen(visitor.get(done.headers["location"]))
+    assert means.ledger.measured.scatter.max() == pytest.approx(0.25)
+    normal = pw.Problem(np.eye(2), sigma=1.0, probe_names=["a", "b"])
+    weighted = pw.Campaign.create(Path(serving.place) / "se.campaign", normal, seed=0, weighted=True)
+    first, page = weighted.ask()["measurement"][0], "/c/se.campaign/measure"
+    visitor.form(page, {f"outcome.{first}": "4", f"se.{first}": "0.5"}, page=page)
+    assert weighted.ledger.measured.weights.max() == pytest.approx(4.0)
+    said = visitor.form(page, {f"se.{first}": "0.5"}, page=page)
+    assert "Nothing was filled in" in seen(said, 422)
 
 
 def test_a_round_by_upload_and_by_pasting(visitor: Visitor, campaign: pw.Campaign, tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ from probewise.server.site import Call, Refused
 
 GRID = 400
 """Rows that one page can hold; more are told by file."""
-FILLED = ("n", "outcome", "successes", "mean", "sd", "total", "se", "exposure")
-"""Columns that are filled in; n alone says nothing."""
+FILLED, BESIDE = ("outcome", "successes", "mean", "total"), ("n", "sd", "se", "exposure")
+"""Columns that are filled in: one of the first, and what goes with it."""
 _ID = re.compile(r"r[1-9][0-9]{0,8}-[1-9][0-9]{0,8}")
 
 
@@ -205,9 +205,9 @@ async def record(call: Call) -> Response:
     cells: dict[str, dict[str, str]] = {}
     for key, value in call.form.multi_items():
         name, _, own = key.partition(".")
-        if name in FILLED and _ID.fullmatch(own) and isinstance(value, str):
+        if name in (*FILLED, *BESIDE) and _ID.fullmatch(own) and isinstance(value, str):
             cells.setdefault(own, {})[name] = value.strip()
-    filled = {own: row for own, row in cells.items() if any(row.get(name) for name in FILLED[1:])}
+    filled = {own: row for own, row in cells.items() if any(row.get(name) for name in FILLED)}
     if not filled:
         return await _measure(
             call, cells, said=alert("Nothing was filled in, so nothing was recorded.", "bad"), status=422

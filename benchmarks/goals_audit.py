@@ -47,6 +47,8 @@ class Cell:
     bias: tuple[float, ...] | None = None
     really: pw.Problem | None = None
     """The problem as it is, if noise is smaller than stated."""
+    weighted: bool = False
+    """Whether rows bring their own precision."""
     chased: bool = False
     """Whether somebody who knows the last item to be the best plans the rounds."""
 
@@ -148,13 +150,15 @@ def cells() -> dict[str, Cell]:
 
 
 def counts() -> dict[str, Cell]:
-    """Counts with few and with many events, at a tie or a limit."""
+    """Counts with few and with many events, at a tie or a limit; and rows that bring their own precision."""
     one, two, four = (pw.Problem(np.eye(k), outcome=pw.Poisson()) for k in (1, 2, 4))
     named = pw.Problem(FOUR, outcome=pw.Poisson(), item_names=NAMES)
     off = pw.Problem(np.eye(2), outcome=pw.Poisson(), misfit=0.2)
     rare, many = [0.05, 0.05 + HAIR], [100.0, 100.0 + HAIR]
     tied = [3.0, 1.0, 1.0 + HAIR, 0.2]
     than = pw.BetterThan("A", promise="share")
+    plain, normal = pw.Problem(FOUR), pw.Problem(np.eye(2), outcome=pw.Gaussian(1.0, normal=True))
+    level = [0.0, HAIR, 0.0, 0.0]
     return {
         "best of 2 counts of 0.05": Cell(two, rare, pw.BestItem(), budget=40_000),
         "best of 2 counts of 1": Cell(two, [1.0, 1.0 + HAIR], pw.BestItem(), budget=4_000),
@@ -169,6 +173,13 @@ def counts() -> dict[str, Cell]:
         "share of counts above 1, all at the limit": Cell(four, [1.0] * 4, pw.Above(1.0 + HAIR, promise="share"),
                                                           budget=4_000),
         "share of counts better than A, all as good": Cell(named, [2.0 + HAIR, 2.0, 2.0, 2.0], than, budget=4_000),
+        "best of 2 counts, each of its own exposure": Cell(two, [1.0, 1.0 + HAIR], pw.BestItem(), weighted=True),
+        "counts above 1, each of its own exposure": Cell(four, tied, pw.Above(1.0 + HAIR / 2), weighted=True),
+        "best of 4, all tie, each row with its own error": Cell(plain, level, pw.BestItem(), weighted=True),
+        "best of 2, a tie, normal, each row with its own error": Cell(normal, level[:2], pw.BestItem(), weighted=True),
+        "top 2, all tie, each row with its own error": Cell(plain, level, pw.TopM(2), weighted=True),
+        "share above 0, each row with its own error": Cell(plain, [-HAIR] * 4, pw.Above(0.0, promise="share"),
+                                                           weighted=True),
         "misfit, best of 2 counts": Cell(off, [1.0 + HAIR, 1.4], pw.BestItem(), budget=4_000, bias=(0.2, -0.2)),
     }  # fmt: skip
 
@@ -220,7 +231,7 @@ def once(cell: Cell, goal: pw.Goal, run: int) -> tuple[bool, bool]:
             cell.problem,
             goal,
             Chaser() if cell.chased else pw.Sage(growth=1.5),
-            observe=lambda counts, step: environment.draw(counts, np.random.default_rng([run, step, 1])),
+            observe=lambda counts, step: drawn(cell, environment, counts, np.random.default_rng([run, step, 1])),
             stream=lambda step: np.random.default_rng([run, step, 0]),
             budget=cell.budget,
             keep=False,
@@ -231,6 +242,21 @@ def once(cell: Cell, goal: pw.Goal, run: int) -> tuple[bool, bool]:
         return True, bool(np.random.default_rng([run, 2]).random() < wrong)
     declared = result.status == "identified" and result.items is not None and not share
     return declared, declared and not goal.right(cell.problem, values, result.items or ())
+
+
+def drawn(
+    cell: Cell, environment: pw.LinearEnvironment, counts: np.ndarray, rng: np.random.Generator
+) -> pw.Measurements:
+    """A round; rows that bring their own precision weigh as 1/4, 1 or 9 measurements, drawn before their outcomes."""
+    if not cell.weighted:
+        return environment.draw(counts, rng)
+    at = np.repeat(np.arange(counts.size), counts)
+    weights, means = rng.choice([0.25, 1.0, 9.0], at.size), environment.means[at]
+    if isinstance(cell.problem.outcome, pw.Poisson):
+        outcomes = rng.poisson(weights * means) / weights
+    else:
+        outcomes = means + rng.standard_normal(at.size) / np.sqrt(weights)
+    return pw.Measurements.from_outcomes(counts.size, at, outcomes, weights)
 
 
 def done(path: Path | None) -> dict[tuple[str, float, int], tuple[int, int, float]]:

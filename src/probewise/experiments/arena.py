@@ -190,13 +190,19 @@ class _Fight(NamedTuple):
 
     def fought(self, problem: Problem, theta: Array, make: Make) -> Cell:
         """The cell on file, or a new one; who cannot do it says why."""
-        ground = GROUNDS[self.instance]
         try:
             algorithm = make(problem, theta)
-            known = self._known(algorithm)
-            return self._run(problem, theta, algorithm, ground) if known is None else known
         except ProbewiseError as error:
             return _refused(self.method, self.instance, self.delta, str(error), self.limit)
+        known = self._known(algorithm)
+        if known is not None:
+            return known
+        try:
+            cell = self._run(problem, theta, algorithm, GROUNDS[self.instance])
+        except ProbewiseError as error:
+            cell = _refused(self.method, self.instance, self.delta, str(error), self.limit)
+        self._keep(algorithm, cell)
+        return cell
 
     def _run(self, problem: Problem, theta: Array, algorithm: Algorithm[Any], ground: Ground) -> Cell:
         """Two runs tell how many the time allows: the faster one, as one may compile, or by the processor's clock."""
@@ -208,13 +214,11 @@ class _Fight(NamedTuple):
         found = self._runs(problem, theta, algorithm, ground, runs)
         given_up = (found["item"] < 0) & ~found["correct"]
         wrong = int(np.count_nonzero(~found["correct"] & ~given_up))
-        cell = Cell(
+        return Cell(
             self.method, self.instance, self.delta, algorithm.proven, self.limit, runs, wrong,
             int(np.count_nonzero(given_up)), exact_rate(wrong, runs).high, found.mean("measurements"),
             found.standard_error("measurements"), float(np.median(found["seconds"])), "",
         )  # fmt: skip
-        self._keep(algorithm, cell)
-        return cell
 
     def _check_pace(self, problem: Problem, theta: Array, algorithm: Algorithm[Any], ground: Ground) -> None:
         """Refuse a method that measures one by one and would take longer for a run than a cell may take."""

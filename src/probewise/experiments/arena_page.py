@@ -61,11 +61,7 @@ def drawn(cells: Sequence[Cell], *, scale: str, seed: int) -> str:
             f"its δ can be on average. A run is given up after {MOST:,} times the limit.",
             class_="lead",
         ),
-        *(
-            _picture_section(own, kind, delta)
-            for kind, own in _by_kind(cells)
-            for delta in sorted({cell.delta for cell in own}, reverse=True)
-        ),
+        *_picture_sections(cells),
         _beside(cells),
         _losses(cells),
         _every(cells),
@@ -139,13 +135,21 @@ _CAPTION = (
 )
 
 
-def _picture_section(cells: Sequence[Cell], kind: Kind, delta: float) -> Html:
-    done = [cell for cell in cells if cell.delta == delta and not cell.refused]
-    return section(
-        f"{_TITLES[kind]}: measurements at δ = {delta:g}, in multiples of the limit",
-        tag("figure", tag("div", _dots(done), class_="pic"), tag("figcaption", _CAPTION)),
-        id_=f"{kind}-{delta:g}",
-    )  # fmt: skip
+def _picture_sections(cells: Sequence[Cell]) -> list[Html]:
+    """A picture for each kind of instances and each δ; the first says how to read them."""
+    out: list[Html] = []
+    for kind, own in _by_kind(cells):
+        for delta in sorted({cell.delta for cell in own}, reverse=True):
+            done = [cell for cell in own if cell.delta == delta and not cell.refused]
+            said = [] if out else [tag("figcaption", _CAPTION)]
+            out.append(
+                section(
+                    f"{_TITLES[kind]}: measurements at δ = {delta:g}, in multiples of the limit",
+                    tag("figure", tag("div", _dots(done), class_="pic"), *said),
+                    id_=f"{kind}-{delta:g}",
+                )
+            )
+    return out
 
 
 def _dots(cells: Sequence[Cell]) -> Html:

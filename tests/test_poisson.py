@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import probewise as pw
 from probewise.campaign import Memory
 from probewise.campaign.findings.numbers import intervals
+from probewise.cli import main
 from probewise.measurements import Measurements
 from probewise.outcomes.poisson import _SHARES, _STAKES, ExpectedCounts, PoissonRound
 from probewise.pooling import Pooled, fitted, learned
@@ -196,3 +199,16 @@ def test_a_misfit_of_counts_is_allowed_for() -> None:
         sums = Pooled((fitted(problem, counted(*k, n=n)),)).sums(np.array([[1.0, -1.0]]))
         mean += chance * math.exp(problem.outcome.account(sums.total, sums.precision, sums.bets, np.ones(1), 1.0)[0])
     assert 0.9 < mean <= 1 + 1e-9
+
+
+def test_no_limit_is_claimed_for_outcomes_whose_spread_is_learned(tmp_path: Path) -> None:
+    (tmp_path / "p.csv").write_text("id,x\nA,0\nB,1\n", "utf-8")
+    words = ["--probes", str(tmp_path / "p.csv"), "--outcome", "poisson", "--theta", "9,4"]
+    done = CliRunner().invoke(main, ["simulate", *words, "--runs", "2"])
+    assert done.exit_code == 0, done.output
+    assert "No method that errs" not in done.output
+    refused = CliRunner().invoke(main, ["hardness", *words])
+    assert refused.exit_code == 2
+    assert "a lower bound is known for normal noise, and outcomes follow the law 'poisson'" in " ".join(
+        refused.output.split()
+    )

@@ -103,10 +103,11 @@ def command(
             "outcomes 0 and 1 need expectations between 0 and 1, but theta gives the probes "
             f"{means.min():g} to {means.max():g}; scale theta or choose another noise."
         )
-    # refuses a tie, which no method would ever decide; where epsilon allows one, or a share may be wrong, none is known
+    # refuses a tie, which no method would ever decide; where epsilon allows one, a share may be wrong, or the spread of
+    # outcomes is learned, none is known
     bound = (
         None
-        if epsilon > 0 or goal.promise == "share"
+        if epsilon > 0 or goal.promise == "share" or problem.outcome.learns
         else pw.hardness(problem, truth, goal=goal, tol=1e-3).lower_bound(delta)
     )
     built = {text: build(text, truth) for text in algorithms}

@@ -368,3 +368,61 @@ def test_comma_decimals_are_read_in_all_columns_that_are_filled_in(tmp_path: Pat
     campaign.tell(tmp_path / "told.csv")
     assert campaign.ledger.measured.mean.max() == 2.5
     assert campaign.ledger.measured.scatter.max() == pytest.approx(0.25 * max(n - 1 for n in rows["n"]))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6))
+def test_random_histories_of_means_count_each_of_them_once(seed: int) -> None:
+    """Tallies of any size, told in any order, again, corrected, voided and brought back: each counts once."""
+    rng, campaign = np.random.default_rng(seed), begun(LAWS["bounded"], aggregated="means", long=True)
+    counts: dict[str, tuple[str, int, float, float]] = {}  # first row -> probe, n, mean, sd of what counts now
+    known: dict[str, tuple[str, int]] = {}
+    for _ in range(14):
+        kind = rng.choice(["tell", "again", "correct", "void"])
+        mean, sd = float(rng.integers(1, 9)), float(rng.integers(0, 3)) / 2
+        if kind == "tell" or not known:
+            rows = campaign.ask()
+            if not rows:
+                break
+            at = int(rng.integers(len(rows)))
+            own, n = rows["measurement"][at], int(rng.integers(1, rows["n"][at] + 1))
+            sd = sd if n > 1 else 0.0
+            campaign.tell([{"measurement": own, "n": n, "mean": mean, "sd": sd}])
+            known[own], counts[own] = (rows["probe"][at], n), (rows["probe"][at], n, mean, sd)
+            continue
+        own = str(rng.choice([*known]))
+        probe, n = known[own]
+        together = campaign.ledger.together(_place(own))
+        member = "r{}-{}".format(*together[int(rng.integers(n))])
+        if kind == "correct":
+            sd = sd if n > 1 else 0.0
+            campaign.correct(member, mean, reason="a slip", spread=sd)
+            counts[own] = (probe, n, mean, sd)
+        elif kind == "void":
+            campaign.void(member, reason="spilt")
+            counts.pop(own, None)
+        elif own in counts:
+            told = campaign.tell([{"measurement": own, "n": n, "mean": counts[own][2], "sd": counts[own][3]}])
+            assert not told.recorded
+    whole = campaign.ledger.measured
+    for probe in NAMES:
+        at, parts = NAMES.index(probe), [own for own in counts.values() if own[0] == probe]
+        n = sum(own[1] for own in parts)
+        total = sum(own[1] * own[2] for own in parts)
+        squares = sum((own[1] - 1) * own[3] ** 2 + own[1] * own[2] ** 2 for own in parts)
+        assert whole.count[at] == n
+        assert whole.total[at] == pytest.approx(total)
+        assert whole.scatter[at] == pytest.approx(squares - total**2 / n if n else 0.0, abs=1e-9)
+    again = pw.Campaign.open(_copy(campaign))
+    np.testing.assert_allclose(again.ledger.measured.scatter, whole.scatter)
+
+
+def _place(text: str) -> tuple[int, int]:
+    first, second = text[1:].split("-")
+    return int(first), int(second)
+
+
+def _copy(campaign: pw.Campaign) -> Memory:
+    copy = Memory()
+    copy.lines = [record.line for record in campaign.records]
+    return copy

@@ -53,6 +53,7 @@ def test_cuts_make_no_difference(tmp_path: Path) -> None:
     assert _asked(_search(pw.items_in_shards(ITEMS, size=7_001))) == _asked(whole)
     parquet = pw.items_from_parquet(_write(tmp_path, ITEMS), names="name", scheduler="here")
     assert len(parquet.pieces) == 4
+    assert len(pw.items_from_parquet(tmp_path, columns=["x0"], scheduler="here", size=3_000).pieces) == 10
     found = _search(parquet)
     assert _asked(found) == _asked(whole)
     assert found.item_names == (f"molecule {whole.items[0]}",)
@@ -148,9 +149,9 @@ def test_designs_are_those_of_items_in_memory(tol: float) -> None:
     near, far = pw.pairs(lopsided), pw.pairs(pw.items_in_shards(lopsided, size=777))
     assert far.largest()[1] == pytest.approx(near.largest()[1], rel=1e-9)
     _agree(pw.optimal_design(PROBES, near, tol=tol), pw.optimal_design(PROBES, far, tol=tol))
-    assert pw.gauge(PROBES, pw.points(pw.items_in_shards(ITEMS[:50], size=20))) == pytest.approx(
-        pw.gauge(PROBES, pw.points(rows[:50]))
-    )
+    few = pw.items_in_shards(ITEMS[:50], size=20)
+    assert pw.gauge(PROBES, pw.points(few)) == pytest.approx(pw.gauge(PROBES, pw.points(rows[:50])))
+    assert pw.gauge(PROBES, pw.pairs(few)) == pytest.approx(pw.gauge(PROBES, pw.pairs(rows[:50])))
 
 
 def test_pairs_of_a_sphere_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,6 +193,9 @@ def test_dask_arrays_and_lost_workers(tmp_path: Path) -> None:
                 next(iter(cluster.workers.values())).process.process.kill()
 
         found = _search(da.from_array(ITEMS, chunks=(6_007, 2)), progress=kill)
+        few = pw.items_in_shards(ITEMS[:9], size=4, scheduler=cluster.scheduler_address)
+        np.testing.assert_array_equal(few[[7, 2]], ITEMS[[7, 2]])
+        few.engine.client.close()
         design = pw.optimal_design(PROBES, pw.pairs(da.from_array(ITEMS, chunks=(6_007, 2))))
         campaign = pw.Campaign.create(tmp_path / "far.campaign", pw.Problem(PROBES, _parquet(tmp_path)), seed=0)
         asked = campaign.ask()["probe"]

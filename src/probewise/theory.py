@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from probewise.coordinates import Array, coordinates
 from probewise.design import Design, Directions, Pairs, explicit, optimal_design, pairs, star
+from probewise.design.apart import Apart
 from probewise.design.reached import Reached
 from probewise.errors import InvalidDesign, InvalidGoal, InvalidProblem, NotIdentifiable
 from probewise.goals import Answer, BestItem, Goal, check_question, tie, usual_goal
@@ -200,9 +201,9 @@ def _rows(directions: Directions) -> Array:
     out = []
     for part in directions.parts:
         labels = np.arange(part.size)
-        if isinstance(part, Pairs):
-            i, j = np.tril_indices(part.items.shape[0], -1)
-            labels = i * part.items.shape[0] + j
+        if isinstance(part, Pairs | Apart):
+            i, j = np.tril_indices(part.count, -1)
+            labels = i * part.count + j
         out.append(part.rows(labels))
     return np.vstack(out)
 

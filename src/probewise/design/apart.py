@@ -85,14 +85,18 @@ class Apart(Directions):
         return 2.0 * self._spokes.magnitudes
 
     @property
+    def count(self) -> int:
+        """Number of items."""
+        return self._spokes.size
+
+    @property
     def size(self) -> int:
         """Number of unordered pairs."""
-        m = self._spokes.size
-        return m * (m - 1) // 2
+        return self.count * (self.count - 1) // 2
 
     def rows(self, labels: Labels) -> Array:
         """(k, r): z_i - z_j for labels i·m + j."""
-        first, second = np.divmod(labels, self._spokes.size)
+        first, second = np.divmod(labels, self.count)
         return self._spokes.rows(second) - self._spokes.rows(first)
 
     def mapped(self, transform: Array) -> Apart:
@@ -127,7 +131,7 @@ class Apart(Directions):
         first, second, squares = far_pairs(among, float(squares.max(initial=0.0)) * (1.0 - _ROUNDING), grow=True)
         best = int(np.argmax(squares))
         one, other = int(first[best]), int(second[best])
-        return max(one, other) * self._spokes.size + min(one, other), float(squares[best])
+        return max(one, other) * self.count + min(one, other), float(squares[best])
 
     def longer(self, limit: float, count: int) -> Labels:
         """For each item that is far out its farthest partner, where that is above the limit; exactly."""
@@ -144,7 +148,7 @@ class Apart(Directions):
         if self._all(outer, limit):
             return self._labels(first, second, squares, count), True
         unlike = outer.numbers[spread(self._spokes.rows(outer.numbers), _SOURCES)]
-        sources = np.union1d(unlike, np.concatenate(np.divmod(hints, self._spokes.size))[:_SOURCES])
+        sources = np.union1d(unlike, np.concatenate(np.divmod(hints, self.count))[:_SOURCES])
         found = Partners.of(self._spokes.looked(partners, self._spokes.rows(sources)))
         self._spokes.learned(found.numbers, found.rows)
         far = found.squares > limit
@@ -167,7 +171,7 @@ class Apart(Directions):
         found = self._spokes.longest(self._least(outer, limit), _MOST + 1)
         if found.squares.size > _MOST:
             raise InvalidDesign(
-                f"more than {_MOST:,} of the {self._spokes.size:,} items are so far out that any two of them may be "
+                f"more than {_MOST:,} of the {self.count:,} items are so far out that any two of them may be "
                 "the farthest pair; take points(items) or star(items, reference), or pairs of a table of fewer items."
             )
         return found
@@ -179,5 +183,5 @@ class Apart(Directions):
         """The labels of the farthest of some pairs, each once, unlike each other."""
         order = np.argsort(-squares, kind="stable")[: max(_POOL, 10 * count)]
         first, second = first[order], second[order]
-        labels = np.unique(np.maximum(first, second) * self._spokes.size + np.minimum(first, second))
+        labels = np.unique(np.maximum(first, second) * self.count + np.minimum(first, second))
         return labels[spread(self.rows(labels), count)]

@@ -159,10 +159,14 @@ class Pairs(Directions):
         return distances[:, 0]
 
     @property
+    def count(self) -> int:
+        """Number of items."""
+        return int(self.items.shape[0])
+
+    @property
     def size(self) -> int:
         """Number of unordered pairs."""
-        m = int(self.items.shape[0])
-        return m * (m - 1) // 2
+        return self.count * (self.count - 1) // 2
 
     def rows(self, labels: Labels) -> Array:
         """(k, d): z_i - z_j for labels i·m + j."""

@@ -116,7 +116,7 @@ class Reached(Directions):
     def rows(self, labels: Labels) -> Array:
         """(k, r): directions; those that were never among the longest are brought here, unless they have gaps."""
         if (new := [int(label) for label in labels if int(label) not in self._known]) and self._pieces is None:
-            self.learned(new, self.centre - self.shards.rows(new))
+            self.learned(new, self.centre - self.shards[new])
         out = np.array([self._known[int(label)] for label in labels]).reshape(len(labels), self.centre.size)
         for transform in self._transforms:
             out = out @ transform

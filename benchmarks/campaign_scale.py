@@ -42,9 +42,9 @@ def written(path: Path, rounds: int, rows: int, items: int, probes: int, d: int,
 
 
 def timed(what: str, work: Callable[[], Any]) -> Any:
-    start = time.perf_counter()
+    start, used = time.perf_counter(), time.process_time()
     result = work()
-    print(f"  {what}: {time.perf_counter() - start:.2f} s")
+    print(f"  {what}: {time.perf_counter() - start:.2f} s, {time.process_time() - used:.2f} s of processor", flush=True)
     return result
 
 

@@ -121,7 +121,7 @@ class Measurements:
         degrees = None
         if self.degrees is not None or other.degrees is not None:
             degrees = self.freedom + other.freedom + ((self.count > 0) & (other.count > 0))
-        return _as_they_are(count, mean, scatter, weight, degrees)
+        return as_they_are(count, mean, scatter, weight, degrees)
 
     @property
     def n(self) -> int:
@@ -164,16 +164,15 @@ class Measurements:
         return SumOfSquares(float((self.scatter / scale**2).sum()), int(self.freedom.sum()))
 
 
-def _as_they_are(
-    count: Counts, mean: Array, scatter: Array, weight: Array | None, degrees: Counts | None
+def as_they_are(
+    count: Counts, mean: Array, scatter: Array, weight: Array | None = None, degrees: Counts | None = None
 ) -> Measurements:
-    """Measurements of which nothing has to be checked: the sum of two that are possible."""
+    """Measurements of which nothing has to be checked, as the sum of two that are possible."""
     made = object.__new__(Measurements)
-    fields = (("count", count), ("mean", mean), ("scatter", scatter), ("weight", weight), ("degrees", degrees))
-    for name, array in fields:
+    made.__dict__.update(count=count, mean=mean, scatter=scatter, weight=weight, degrees=degrees)
+    for array in made.__dict__.values():
         if array is not None:
             array.setflags(write=False)
-        object.__setattr__(made, name, array)
     return made
 
 

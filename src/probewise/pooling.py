@@ -262,7 +262,7 @@ class Pooled:
 
 def fitted(problem: Problem, measurements: Measurements) -> Estimate:
     """The estimate from one round alone, with the bets on it; the law of outcomes is as it was known before."""
-    bettor = problem.outcome.bettor(measurements) if measurements.n else None
+    bettor = problem.outcome.bettor(measurements) if problem.outcome.learns and measurements.n else None
     return least_squares(
         problem.probes, measurements, sigma=problem.sigma, unit=problem.unit, bettor=bettor, misfit=problem.slack
     )

@@ -126,19 +126,30 @@ def allocated(
     where these cannot determine the directions. Where there is room, ``replicates`` at a time. ``start``: see ``plan``;
     ``solved`` (n_probes,) is that design among all probes, if it is known.
     """
-    counts, unlimited = np.zeros(problem.n_probes, dtype=np.int64), room.min() == math.inf
-    room = room if unlimited else np.maximum(room, 0)
+    if n > 0 and solved is None and directions.size <= _COMPARED and room.min() == math.inf:
+        try:
+            each = _counts(problem.scaled_probes, directions, problem.cost, tol, start, -(-n // replicates))
+            return replicates * each
+        except NotIdentifiable:
+            return np.zeros(problem.n_probes, dtype=np.int64)
+    counts, room = np.zeros(problem.n_probes, dtype=np.int64), np.maximum(room, 0)
     while (left := n - int(counts.sum())) > 0 and (free := counts < room).any():
         try:
             known = solved if free.all() else None
             weights = plan(problem, directions, tol=tol, among=free, start=start).weights if known is None else known
         except NotIdentifiable:
             break
-        more = replicates * _rounded(problem, weights, -(-left // replicates))
-        if unlimited:
-            return more
+        more = replicates * _rounded(problem.scaled_probes, weights, -(-left // replicates))
         counts += np.minimum(more, room - counts).astype(np.int64)  # all of it, or one more probe is full
     return counts
+
+
+@remembered
+def _counts(
+    probes: Array, directions: Directions, cost: Array, tol: float, start: NDArray[np.bool_] | None, n: int
+) -> Counts:
+    """(n_probes,): ``n`` measurements by the design of least cost; rounds of many runs have the same sizes."""
+    return _rounded(probes, _remembered(probes, directions, cost, tol, start).weights, n)
 
 
 def kept(weights: Array) -> dict[str, Any]:
@@ -222,13 +233,13 @@ def check_stock(problem: Problem, claims: Claims, counts: Counts, room: Array) -
         )
 
 
-def _rounded(problem: Problem, weights: Array, n: int) -> Counts:
+def _rounded(probes: Array, weights: Array, n: int) -> Counts:
     """(n_probes,): ``n`` measurements by a design, even if it has more probes than that; of equal ones the first."""
     weights = coarsely(weights)
     weights = weights / weights.sum()
     if n >= np.count_nonzero(weights):
         return efficient_counts(weights, n)
-    return round_design(weights, n, probes=problem.scaled_probes, method="regret").counts
+    return round_design(weights, n, probes=probes, method="regret").counts
 
 
 def check_solver(solver: str) -> None:

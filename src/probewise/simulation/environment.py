@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from probewise.coordinates import Array
 from probewise.errors import InvalidProblem
-from probewise.measurements import Measurements
+from probewise.measurements import Measurements, as_they_are
 from probewise.outcomes import Gaussian
 from probewise.problem import Problem
 
@@ -99,6 +99,8 @@ class LinearEnvironment:
         if self.noise is None:
             law, scale = self.problem.outcome, self.problem.sigma[asked]
             mean[asked], scatter[asked] = law.drawn(self.means[asked], scale, n, rng)
+            if isinstance(law, Gaussian):  # which draws what is possible
+                return as_they_are(counts.copy(), mean, scatter)
         elif self.noise == "bernoulli":
             hits = rng.binomial(n, self.means[asked])
             mean[asked], scatter[asked] = hits / n, hits * (n - hits) / n

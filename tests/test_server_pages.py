@@ -117,6 +117,11 @@ def test_a_round_by_typing_means_and_standard_errors(visitor: Visitor, serving: 
     done = visitor.form(page, cells | {f"sd.{first}": "0.5"}, page=page)
     assert "2 recorded." in seen(visitor.get(done.headers["location"]))
     assert means.ledger.measured.scatter.max() == pytest.approx(0.25)
+    row = f"/c/means.campaign/row/{first}"
+    assert "told by the mean of 2 rows, which are corrected and voided together" in seen(visitor.get(row))
+    better = {"change": "correct", "outcome": "5", "spread": "1", "reason": "a slip", "sure": "yes"}
+    assert visitor.form(row, better, page=row).status == 303
+    assert means.ledger.measured.scatter.max() == pytest.approx(1.0)
     normal = pw.Problem(np.eye(2), sigma=1.0, probe_names=["a", "b"])
     weighted = pw.Campaign.create(Path(serving.place) / "se.campaign", normal, seed=0, weighted=True)
     first, page = weighted.ask()["measurement"][0], "/c/se.campaign/measure"

@@ -124,7 +124,14 @@ async def _row(call: Call, tried: Content = None, values: dict[str, str] | None 
     facts = paragraphs(f"Probe {found['probe']}, round {found['round']}: {found['state']}, {found['heading']} {now}.")
     past = paragraphs(*[f"Before: {', '.join(f'{value:.10g}' for value in found['past'])}."] * bool(found["past"]))
     here, given = link(call.name, f"/row/{own}"), values or {}
-    parts: list[Content] = [tag("h1", f"Row {own}"), facts, past, tried]
+    shared = f"It was told by the mean of {found['together']:,} rows, which are corrected and voided together."
+    parts: list[Content] = [
+        tag("h1", f"Row {own}"),
+        facts,
+        *[paragraphs(shared)] * (found["together"] > 1),
+        past,
+        tried,
+    ]
     if call.who.may("amend", call.name):
         why = {
             own: text_field("Reason", "reason", given.get("reason", "") if given.get("change") == own else "",
@@ -133,6 +140,11 @@ async def _row(call: Call, tried: Content = None, values: dict[str, str] | None 
         }  # fmt: skip
         value = text_field("Outcome", "outcome", given.get("outcome", ""), inputmode="decimal", required="required",
                            autocomplete="off")  # fmt: skip
+        if found["spread"] is not None:
+            beside = text_field(
+                found["spread"], "spread", given.get("spread", ""), inputmode="decimal", autocomplete="off"
+            )
+            value = tag("div", value, beside, class_="fields")
         kind = void("input", type="hidden", name="change", value="correct")
         ends = void("input", type="hidden", name="change", value="void")
         if found["state"] != "open" or found["outcome"] is not None:
@@ -152,13 +164,16 @@ async def _row(call: Call, tried: Content = None, values: dict[str, str] | None 
 async def change(call: Call) -> Response:
     """Try a change or, once its effect was seen, make it."""
     own, kind = str(call.request.path_params["row"]), str(call.form.get("change", ""))
-    values = {name: str(call.form.get(name, "")) for name in ("outcome", "reason")}
+    values = {name: str(call.form.get(name, "")) for name in ("outcome", "spread", "reason")}
     if kind not in ("correct", "void"):
         raise Refused(422, "a row is corrected or voided, and nothing else.")
     arguments: dict[str, Any] = {"reason": values["reason"]}
     if kind == "correct":
         found = number(values["outcome"])
         arguments |= {"measurement": own, "outcome": values["outcome"] if found is None else found}
+        if values["spread"]:
+            beside = number(values["spread"])
+            arguments["spread"] = values["spread"] if beside is None else beside
     else:
         arguments |= {"measurements": [own]}
     if call.form.get("sure") == "yes":

@@ -140,6 +140,7 @@ def rows(desk: Desk, place: str, round_: int, start: int = 0, most: int = 200) -
                 "probe": names[sheet.probes[at]],
                 "outcome": sheet.outcomes[at] if sheet.states[at] == RECORDED else None,
                 "state": _state(int(sheet.states[at]), closed=sheet.closed is not None),
+                "together": len(ledger.together((round_, at + 1))),
                 "past": ledger.past.get((round_, at + 1), ()),
                 "reason": ledger.reasons.get((round_, at + 1), ""),
             }
@@ -157,6 +158,7 @@ def rows(desk: Desk, place: str, round_: int, start: int = 0, most: int = 200) -
                 "complete": sheet.complete,
                 "closed": sheet.closed,
                 "heading": ledger.charter.quantity.heading,
+                "spread": ledger.charter.told[-1] if ledger.charter.told[-1] in ("sd", "se", "exposure") else None,
             }
         )
 
@@ -178,7 +180,8 @@ def row(desk: Desk, place: str, measurement: str) -> dict[str, Any]:
     if not whole["rows"]:
         raise InvalidRows(f"there is no row '{measurement:.40}'; round {found[0]} has {whole['size']} rows.")
     own: dict[str, Any] = whole["rows"][0]
-    return own | {"heading": whole["heading"], "round": found[0], "complete": whole["complete"]}
+    named = {name: whole[name] for name in ("heading", "spread", "complete")}
+    return own | named | {"round": found[0]}
 
 
 def probes(desk: Desk, place: str) -> dict[str, Any]:

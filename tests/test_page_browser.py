@@ -445,8 +445,8 @@ def test_every_page_by_axe(browser: Any, laboratory: Path, axe: str, scheme: str
     def look(name: str) -> None:
         seen.append(urlsplit(own.page.url).path)
         own.page.wait_for_load_state("load")
-        while own.page.query_selector("[data-again]"):  # it loads itself again until all is read
-            own.page.wait_for_timeout(200)
+        own.page.wait_for_selector("[data-again]", state="detached")  # it loads itself again until all is read
+        own.page.wait_for_load_state("load")
         own.page.evaluate(axe)
         for impact, rule, text, nodes in own.page.evaluate(AXE):
             if impact in ("serious", "critical"):

@@ -125,7 +125,7 @@ def replaying(view: View) -> Html:
             "whether a record up to here is missing or was changed.",
         ),
         facts(pairs),
-        tag("pre", tag("code", script(view))),
+        tag("pre", tag("code", script(view)), tabindex="0"),  # it scrolls on a phone, by the keys too
         id_="replay",
         class_="page",
     )

@@ -84,6 +84,7 @@ def cells() -> dict[str, Cell]:
     one, one_unknown = pw.Problem(np.eye(1)), pw.Problem(np.eye(1), sigma="unknown")
     single, two, coins = (pw.Problem(np.eye(k), outcome=pw.Bounded()) for k in (1, 2, 4))
     named = pw.Problem(FOUR, outcome=pw.Bounded(), item_names=NAMES)
+    border = [3.0, 3.0, 0.0, -3.0, -3.0, HAIR]
     tied, level, below = [1.0, HAIR, 0.0, -1.0], [0.0, 0.0, HAIR, 0.0], [-HAIR] * 4
     behind, skewed = [0.0, -HAIR, -HAIR, -HAIR], [0.9, 0.01, 0.01 + HAIR, 0.2]
     limit = [HAIR, -HAIR, HAIR, -HAIR]
@@ -103,9 +104,9 @@ def cells() -> dict[str, Cell]:
         "top 2, second and third tie, normal": Cell(normal, tied, pw.TopM(2)),
         "top 2, all tie, half of the stated normal noise": Cell(wide, level, pw.TopM(2), really=normal),
         "top 2, pairs tie at the border": Cell(six, [1.0, HAIR, HAIR, 0.0, 0.0, -1.0], pw.TopM(2)),
-        "top 3 of 6, all tie, rounds that follow the lead": Cell(six, [0.0] * 5 + [HAIR], pw.TopM(3), chased=True),
-        "top 3 of 6, all tie, normal, rounds that follow the lead": Cell(
-            six_normal, [0.0] * 5 + [HAIR], pw.TopM(3), chased=True
+        "top 3 of 6, a tie at the border, rounds that follow the lead": Cell(six, border, pw.TopM(3), chased=True),
+        "top 3 of 6, a tie at the border, normal, rounds that follow the lead": Cell(
+            six_normal, border, pw.TopM(3), chased=True
         ),
         "top 2, tolerance, at its edge": Cell(plain, [1.0, -0.3 - HAIR, 0.0, -1.0], pw.TopM(2, epsilon=0.3)),
         "above 0, one item at the limit": Cell(one, [-HAIR], above),

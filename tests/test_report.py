@@ -160,7 +160,7 @@ def test_links_lead_somewhere(decided: tuple[Campaign, Path, str]) -> None:
 
 
 def script_of(text: str) -> str:
-    found = re.search(r"<pre><code>(.*?)</code></pre>", text, flags=re.S)
+    found = re.search(r"<pre[^>]*><code>(.*?)</code></pre>", text, flags=re.S)
     assert found is not None
     return unescape(found[1])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -88,12 +88,19 @@ class Coordinates:
         return out
 
     @cached_property
-    def outsiders(self) -> Array:
-        """(d, k): the complement in the features as given: rows of which the products are clearly not 0 lie outside.
+    def outsider(self) -> Array:
+        """(d,): in the features as given, one direction that no probe measures; 0 if there is none.
 
-        It is refined only where the singular vectors alone could show a row as clearly outside that is not.
+        A row of which the product with it is clearly not 0 lies outside; hardly a row that lies outside has a product
+        of nearly 0. It is refined only where the singular vectors alone could show a row as outside that is not.
         """
-        return (self._rough if self.condition <= SURE else self.complement) / self.scale[:, None]
+        some = np.where(self.seen, _some(self.scale.size), 0.0)
+        if self.condition <= SURE:
+            some = some - self.basis @ (self.basis.T @ some)
+        else:
+            some = self.complement @ (self.complement.T @ some)
+        size = float(np.linalg.norm(some)) if self.rank < np.count_nonzero(self.seen) else 0.0
+        return np.asarray(some / size / self.scale) if size > 0 else np.zeros(self.scale.size)
 
     def __call__(self, vectors: Array) -> Array:
         """Coordinates (k, r) of rows (k, d) that lie in span(X)."""
@@ -189,6 +196,12 @@ class _Compared(NamedTuple):
     """(k,): what is forgiven."""
     outside: Array
     """(k, d): the part outside the span."""
+
+
+@cache
+def _some(d: int) -> Array:
+    """(d,): any direction."""
+    return np.random.default_rng(0).standard_normal(d)
 
 
 def _norms(rows: Array) -> Array:

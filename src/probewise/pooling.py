@@ -141,14 +141,11 @@ def _without_outsiders(
 
     Most lie so far outside that one product for all rounds shows it; the others are looked at round by round.
     """
-    parts = (spans[0].outsiders if len(spans) == 1 else np.hstack([span.outsiders for span in spans])).T @ rows.T
+    parts, squares = np.array([span.outsider for span in spans]) @ rows.T, rows**2
     parts *= parts
-    squares, end = rows**2, 0
-    for span, number in zip(spans, numbers, strict=True):
-        own, part = variance[number], parts[end : end + span.outsiders.shape[1]].sum(axis=0)
-        end += span.outsiders.shape[1]
-        sizes = squares @ span.scale**-2.0
-        clear = part > CLEARLY * sizes
+    for span, number, part in zip(spans, numbers, parts, strict=True):
+        own = variance[number]
+        clear = part > CLEARLY * (squares @ span.scale**-2.0)
         (doubtful,) = np.nonzero(~clear & (own > 0))
         own[clear] = np.inf
         if doubtful.size:

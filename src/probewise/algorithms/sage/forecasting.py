@@ -14,9 +14,11 @@ from probewise.algorithms.base import Forecast
 from probewise.algorithms.sage.accounts import log_account
 from probewise.algorithms.sage.claims import Claimed, coarse, needed
 from probewise.algorithms.sage.knowledge import Knowledge, enough
+from probewise.algorithms.sage.shared import Shared
 from probewise.coordinates import Array
 from probewise.design import Directions
 from probewise.design.criterion import Vectors
+from probewise.design.farthest import square_norms
 from probewise.estimate import least_squares
 from probewise.goals import Goal
 from probewise.outcomes import Law
@@ -143,10 +145,16 @@ def race(problem: Problem, goal: Goal, state: Knowledge, rng: np.random.Generato
     )
 
 
-def race_of_claims(problem: Problem, goal: Goal, state: Claimed, rng: np.random.Generator, sigma: float) -> Race:
-    """Parameters drawn in the same way, each with the least clear claims of its own answer."""
+def race_of_claims(
+    problem: Problem, goal: Goal, state: Claimed | Shared, rng: np.random.Generator, sigma: float
+) -> Race:
+    """Parameters drawn in the same way, each with the least clear claims of its own answer.
+
+    Each is taken to have been bet on from the start; accounts that lists share need no more than that of one item.
+    """
     fit = least_squares(problem.probes, state.data, sigma=problem.sigma)
-    noise, enough = problem.outcome.bound(state.pool.pure_error, goal.delta), needed(problem, goal)
+    noise = problem.outcome.bound(state.pool.pure_error, goal.delta)
+    wanted = enough(problem, goal) if isinstance(state, Shared) else needed(problem, goal)
     parts = []
     for theta in _drawn(problem, state, rng, sigma):
         claims = goal.claims(problem, goal.answer(problem, problem.items @ theta))
@@ -155,18 +163,21 @@ def race_of_claims(problem: Problem, goal: Goal, state: Claimed, rng: np.random.
         few = np.zeros(clear.size, dtype=np.bool_)
         few[np.argsort(np.where(claims.rows.any(axis=1), clear, np.inf), kind="stable")[:RIVALS]] = True
         claims, margins = claims.at(few), margins[few]
-        sums, unit = state.margins(goal, claims), state.unit(claims)
+        sums = state.pool.sums(claims.rows, claims.sizes).lifted(claims.offsets + goal.epsilon)
+        squares = square_norms(claims.rows @ state.prior.whitener)
+        unit = 1.0 / np.where(squares > 0, squares, 1.0)
         made = log_account(problem.outcome, sums.total, sums.precision, unit, noise, state.prior.gap)
-        parts.append((claims.rows, sums.precision, sums.total, margins, unit, enough - made))
+        parts.append((claims.rows, sums.precision, sums.total, margins, unit, wanted - made))
     most = max(len(part[0]) for part in parts)
     rows, precision, total, gaps, unit, lacking = (
         np.array([_padded(part, most) for part in own]) for own in zip(*parts, strict=True)
     )
     unit = np.where(unit > 0, unit, 1.0)
-    return Race(rows, precision, total, gaps, unit, lacking, noise, problem.outcome, state.prior.gap)
+    boosted = isinstance(state, Shared) and state.boost and problem.outcome.is_normal
+    return Race(rows, precision, total, gaps, unit, lacking, noise, problem.outcome, state.prior.gap, boosted)
 
 
-def _drawn(problem: Problem, state: Knowledge | Claimed, rng: np.random.Generator, sigma: float) -> Array:
+def _drawn(problem: Problem, state: Knowledge | Claimed | Shared, rng: np.random.Generator, sigma: float) -> Array:
     """(j, d): parameters that fit the data."""
     fit = least_squares(problem.probes, state.data, sigma=problem.sigma)
     return np.asarray(fit.theta + sigma * rng.standard_normal((PARAMETERS, fit.whitener.shape[1])) @ fit.whitener.T)

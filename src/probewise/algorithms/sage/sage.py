@@ -268,7 +268,7 @@ class Sage(Algorithm[State]):
     def _outlook(self, problem: Problem, goal: Goal, state: State) -> Outlook | None:
         """The rounds to come, played for parameters that fit the data; None while nothing can be played."""
         if (
-            not isinstance(state, Knowledge | Claimed)
+            not isinstance(state, Knowledge | Claimed | Shared)
             or goal.promise != "all"
             or not state.data.n
             or not math.isfinite(problem.outcome.bound(state.pool.pure_error, goal.delta))

@@ -206,3 +206,13 @@ def test_specks_cost_no_measurements():
     assert exact.support.tolist() == [0, 1]
     assert np.flatnonzero(plan(problem, directions, tol=0.01).weights).tolist() == [0]
     assert np.flatnonzero(plan(large(), pw.pairs(large().items), tol=0.01).weights).tolist() == [0, 1]
+
+
+def test_items_closer_than_the_rounding_of_their_features_are_named_as_such() -> None:
+    rng = np.random.default_rng(2)
+    n, d = int(rng.integers(1, 61)), int(rng.integers(2, 7))
+    X = rng.standard_normal((n, 1)) @ rng.standard_normal((1, d))
+    with pytest.raises(
+        pw.NotIdentifiable, match="some items are so close together that the rounding of their features"
+    ):
+        pw.optimal_design(X, pw.pairs(np.vstack([X, -X])))

@@ -242,6 +242,11 @@ def _check_directions(space: Coordinates, X: Array, directions: Directions) -> N
         )
     if not contains(space := unscaled(space, X), directions):
         lost = space.lost(generators, directions.magnitudes)
+        if not lost.any():  # each difference to one item is measurable up to rounding, which is not far below them all
+            raise NotIdentifiable(
+                "some items are so close together that the rounding of their features hides whether the probes can tell "
+                "them apart; leave out all but one of such items, or give features from which a common part is taken off."
+            )
         row = int(np.argmax(np.abs(lost).max(axis=1)))
         columns = np.flatnonzero(np.abs(lost[row]) > 1e-3 * np.abs(lost[row]).max())
         what = f"item {row} cannot be compared with the others" if isinstance(directions, Pairs) else f"direction {row}"

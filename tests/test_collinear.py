@@ -212,7 +212,5 @@ def test_items_closer_than_the_rounding_of_their_features_are_named_as_such() ->
     rng = np.random.default_rng(2)
     n, d = int(rng.integers(1, 61)), int(rng.integers(2, 7))
     X = rng.standard_normal((n, 1)) @ rng.standard_normal((1, d))
-    with pytest.raises(
-        pw.NotIdentifiable, match="some items are so close together that the rounding of their features"
-    ):
+    with pytest.raises(pw.NotIdentifiable, match="so close together that the rounding of their features"):
         pw.optimal_design(X, pw.pairs(np.vstack([X, -X])))

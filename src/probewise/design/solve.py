@@ -244,8 +244,8 @@ def _check_directions(space: Coordinates, X: Array, directions: Directions) -> N
         lost = space.lost(generators, directions.magnitudes)
         if not lost.any():  # each difference to one item is measurable up to rounding, which is not far below them all
             raise NotIdentifiable(
-                "some items are so close together that the rounding of their features hides whether the probes can tell "
-                "them apart; leave out all but one of such items, or give features from which a common part is taken off."
+                "some items are so close together that the rounding of their features hides whether the probes can "
+                "tell them apart; keep one of such items, or take off what features of all items have in common."
             )
         row = int(np.argmax(np.abs(lost).max(axis=1)))
         columns = np.flatnonzero(np.abs(lost[row]) > 1e-3 * np.abs(lost[row]).max())

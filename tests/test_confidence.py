@@ -25,10 +25,10 @@ from probewise.confidence import (
     TrackAndStop,
     TrackAndStopHeuristic,
     log_wealth,
-    log_wealth_bounds,
     require,
     spent,
 )
+from probewise.outcomes.gaussian import log_wealth_bounds
 
 
 def evidence(measurements: int = 100_000, check: int = 3, dimension: int = 5, **more: Any) -> Evidence:

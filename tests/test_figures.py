@@ -48,7 +48,8 @@ def test_a_large_design_is_summed_up() -> None:
 def test_the_demo_draws_every_probe_and_every_comparison() -> None:
     problem, theta = pw.instances.transductive(8)
     found, static = pw.hardness(problem, theta), pw.optimal_design(problem.scaled_probes, pw.pairs(problem.items))
-    need = (needs(problem, found, static.weights), needs(problem, found, found.design.weights))
+    claims = pw.BestItem().directions_at(problem, theta)
+    need = (needs(problem, static.weights, claims), needs(problem, found.design.weights, claims))
     figure = figures.draw_demo(problem, found, static, need)
     upper, lower, right = figure.axes[1:]
     for axes, design in ((upper, static), (lower, found.design)):
@@ -65,7 +66,8 @@ def test_the_demo_draws_every_probe_and_every_comparison() -> None:
 def test_no_text_of_the_demo_lies_on_another_or_is_cut() -> None:
     problem, theta = pw.instances.transductive(20)
     found, static = pw.hardness(problem, theta), pw.optimal_design(problem.scaled_probes, pw.pairs(problem.items))
-    need = (needs(problem, found, static.weights), needs(problem, found, found.design.weights))
+    claims = pw.BestItem().directions_at(problem, theta)
+    need = (needs(problem, static.weights, claims), needs(problem, found.design.weights, claims))
     figure = figures.draw_demo(problem, found, static, need)
     with figures.style():
         FigureCanvasAgg(figure).draw()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -190,7 +192,7 @@ def test_dask_arrays_and_lost_workers(tmp_path: Path) -> None:
 
         def kill(progress: Any) -> None:
             if progress.rounds == 1:
-                next(iter(cluster.workers.values())).process.process.kill()
+                os.kill(next(iter(cluster.workers.values())).process.pid, signal.SIGKILL)
 
         found = _search(da.from_array(ITEMS, chunks=(6_007, 2)), progress=kill)
         few = pw.items_in_shards(ITEMS[:9], size=4, scheduler=cluster.scheduler_address)

@@ -324,30 +324,14 @@ def log_wealth(total: Array, precision: Array, unit: Array) -> Array:
     if np.size(total) > _MANY and np.shape(total) == np.shape(precision) == np.shape(unit) == (np.size(total),):
         blocks = (slice(low, low + _MANY) for low in range(0, np.size(total), _MANY))  # which fit into a cache
         return np.concatenate([log_wealth(total[at], precision[at], unit[at]) for at in blocks])
-    shares, scales = (part.reshape(-1, *(1,) * np.ndim(unit)) for part in _DECADES)
+    shares, scales = (part.reshape(-1, *(1,) * np.ndim(unit)) for part in DECADES)
     return np.asarray(np.logaddexp.reduce(shares + log_evidence(total, precision, scales * unit)))
-
-
-def log_wealth_bounds(total: Array, precision: Array, unit: Array) -> tuple[Array, Array]:
-    """(k,) twice: a lower and an upper bound on ``log_wealth``, in a fraction of its time.
-
-    For S ≥ 0, 1 ≤ 2Φ(z) ≤ 2, and the weights sum to 1: a mixture is at least its largest term and at most twice the
-    largest of its parts without their weights. For S < 0 the lower bound is minus infinity.
-    """
-    lower, upper = np.full(np.shape(total), -np.inf), np.full(np.shape(total), -np.inf)
-    square = 0.5 * np.maximum(total, 0.0) ** 2
-    for share, scale in zip(*_DECADES, strict=True):
-        own = scale * unit
-        spread = precision + own
-        log = square / spread - 0.5 * np.log(spread / own)
-        np.maximum(lower, share + log, out=lower)
-        np.maximum(upper, log, out=upper)
-    return np.where(total >= 0, lower, -np.inf), upper + math.log(2.0)
 
 
 _MANY = 10_000
 _SHARES = 1.0 / np.arange(1, 8)
-_DECADES = np.log(_SHARES / _SHARES.sum()), 2.0 * 10.0 ** np.arange(7)
+DECADES = np.log(_SHARES / _SHARES.sum()), 2.0 * 10.0 ** np.arange(7)
+"""Logs of the shares of an account, and the scales at which each is bet, in units of the first round."""
 
 
 def mixture_width(precision: Array, scale: Array, alpha: float) -> Array:

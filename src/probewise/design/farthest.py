@@ -63,7 +63,8 @@ def _smallest_products(left: NDArray[np.float32], right: NDArray[np.float32]) ->
         rows = left[top : top + _TILE[0]]
         best, at = np.full(rows.shape[0], np.inf, dtype=np.float32), np.zeros(rows.shape[0], dtype=np.int64)
         for low in range(0, right.shape[0], _TILE[1]):
-            products = rows @ right[low : low + _TILE[1]].T
+            with np.errstate(invalid="ignore"):  # kernels for small matrices may set the flag by what they pad
+                products = rows @ right[low : low + _TILE[1]].T
             columns = np.argmin(products, axis=1)
             smallest = products[np.arange(rows.shape[0]), columns]
             better = smallest < best

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from probewise.confidence import log_wealth, log_wealth_bounds, noise_bound
+from probewise.confidence import DECADES, log_wealth, noise_bound
 from probewise.coordinates import Array, Counts
 from probewise.errors import InvalidProblem
 from probewise.measurements import SumOfSquares, per_probe
@@ -122,3 +122,20 @@ class Gaussian(Law):
     def possible(self, outcomes: Array) -> NDArray[np.bool_]:
         """True for every number."""
         return np.ones(outcomes.size, dtype=np.bool_)
+
+
+def log_wealth_bounds(total: Array, precision: Array, unit: Array) -> tuple[Array, Array]:
+    """(k,) twice: a lower and an upper bound on ``log_wealth``, in a fraction of its time.
+
+    For S ≥ 0, 1 ≤ 2Φ(z) ≤ 2, and the weights sum to 1: a mixture is at least its largest term and at most twice the
+    largest of its parts without their weights. For S < 0 the lower bound is minus infinity.
+    """
+    lower, upper = np.full(np.shape(total), -np.inf), np.full(np.shape(total), -np.inf)
+    square = 0.5 * np.maximum(total, 0.0) ** 2
+    for share, scale in zip(*DECADES, strict=True):
+        own = scale * unit
+        spread = precision + own
+        log = square / spread - 0.5 * np.log(spread / own)
+        np.maximum(lower, share + log, out=lower)
+        np.maximum(upper, log, out=upper)
+    return np.where(total >= 0, lower, -np.inf), upper + math.log(2.0)

@@ -110,6 +110,17 @@ def test_replicates_are_numbered_within_a_round() -> None:
     assert sheet.replicates.tolist() == [1, 1, 2, 3, 2]
 
 
+def test_what_a_round_measured_is_summed_up_once_until_it_changes() -> None:
+    sheet = Sheet(1, np.array([2, 0, 2]), np.array([1.0, 2.0, 4.0]), np.ones(3, dtype=np.int8), True, PROBLEM)
+    found = sheet.measurements(3)
+    assert sheet.measurements(3) is found
+    assert sheet.measurements(4).count.tolist() == [1, 0, 2, 0]
+    assert sheet.measurements(3, np.array([True, True, False])).mean.tolist() == [2.0, 0.0, 1.0]
+    changed = sheet.changed(np.array([2]), 7.0, 1)
+    assert found.mean.tolist() == [2.0, 0.0, 2.5]
+    assert changed.measurements(3).mean.tolist() == [2.0, 0.0, 4.0]
+
+
 def test_rows_are_a_table_for_the_laboratory(tmp_path: Path) -> None:
     columns = pl.DataFrame({"probe": ["mild", "hot", "both"], "T / °C": [20, 80, None], "round": ["a", "b", "c"]})
     rows = create(probe_columns=columns).ask()

@@ -407,6 +407,22 @@ def test_rounds_pooled_at_once_are_those_one_by_one(monkeypatch: pytest.MonkeyPa
     assert pool.pure_error.degrees == 6
 
 
+def test_rounds_outside_whose_span_all_rows_lie_say_nothing_and_leave_the_others_as_they_are() -> None:
+    rng = np.random.default_rng(1)
+    probes, rows = rng.standard_normal((6, 4)), np.vstack([rng.standard_normal((7, 4)), np.zeros((1, 4))])
+    asked = [np.arange(size) for size in (1, 6, 2, 3, 0, 5)]
+    fits = [least_squares(probes, Measurements.from_outcomes(6, own, rng.standard_normal(own.size))) for own in asked]
+    each = list(Pooled(tuple(fits)).each(rows))
+    for fit, one in zip(fits, each, strict=True):
+        expected = 1.0 / fit.variance(rows[:7])
+        assert expected.any() == (fit.rank == 4)
+        np.testing.assert_allclose(one.precision, [*expected, 0.0], rtol=1e-13)
+        np.testing.assert_allclose(one.total[:7], expected * fit.mean(rows[:7]), rtol=1e-12)
+        assert one.total[7] == 0.0
+    inside = list(Pooled(tuple(fits)).each(np.vstack([rows, probes[1]])))  # in the span of the round on two probes
+    assert [one.precision[-1] > 0 for one in inside] == [False, True, True, True, False, True]
+
+
 def test_what_no_probe_measures_is_refined_until_steps_no_longer_shrink(monkeypatch: pytest.MonkeyPatch) -> None:
     steps, plain = [], module.image
     monkeypatch.setattr(module, "image", lambda *args, **kw: (steps.append(1), plain(*args, **kw))[1])

@@ -10,7 +10,7 @@ import probewise as pw
 from probewise import confidence, pooling
 from probewise.algorithms.sage import knowledge, prior
 from probewise.algorithms.sage.opening import differences
-from probewise.algorithms.sage.sage import coarse
+from probewise.algorithms.sage.sage import _ascending, coarse
 from probewise.confidence import log_evidence, log_wealth
 from probewise.design import largest_variance, remembering, working_set
 from probewise.run import loop
@@ -342,3 +342,11 @@ def test_many_items_are_looked_at_in_parts_and_the_first_design_is_for_their_mea
     memo = crowded.memo(problem, pw.BestItem())
     crowded.check_memo(problem, pw.BestItem(), memo)
     assert crowded.forecast_for_gap(problem, pw.BestItem(), 0.5).measurements > 0
+
+
+@pytest.mark.parametrize("size", [1, 5, 6, 7, 60, 100])  # few of a hundred are sorted, many are marked
+def test_items_left_come_by_number(size: int) -> None:
+    items = np.random.default_rng(size).permutation(100)[:size]
+    found = _ascending(items, 100)
+    assert found.tolist() == sorted(items.tolist())
+    assert found.dtype == np.int64

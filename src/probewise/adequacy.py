@@ -24,6 +24,7 @@ from probewise.misfit import Residual, Risk, least, residuals, suggested
 from probewise.outcomes import Law
 from probewise.problem import Problem
 from probewise.quantity import OUTCOME, Quantity
+from probewise.threads import few
 
 Verdict = Literal["adequate", "unchecked", "doubtful", "inadequate"]
 """Verdicts, from good to bad; only the last one forbids a certificate."""
@@ -112,6 +113,7 @@ class Adequacy:
         return " ".join(c.found for c in self.checks if c.verdict == self.verdict)
 
 
+@few
 def check_adequacy(
     problem: Problem,
     goal: Goal,
@@ -178,7 +180,7 @@ class _Sums:
         pooled = sum(rounds, Measurements.empty(problem.n_probes))
         count = np.array([r.weights for r in rounds]).reshape(-1, problem.n_probes)
         mean = np.array([r.mean for r in rounds]).reshape(-1, problem.n_probes)
-        parts = [r.pure_error(sigma=sigma) for r in rounds]
+        parts = [r.pure_error_in(sigma) for r in rounds]
         within = SumOfSquares(sum(p.value for p in parts), sum(p.degrees for p in parts))
         value = float((count * ((mean - pooled.mean) / sigma) ** 2).sum())
         between = SumOfSquares(value, int(np.count_nonzero(count)) - int(np.count_nonzero(pooled.count)))

@@ -92,13 +92,17 @@ def _each(
     """(rounds, k) twice, W and S of rows y (k, d) in each of some rounds, by one product for all; bets and slack."""
     variance = np.full((len(fits), rows.shape[0]), np.inf)
     ranks = [fit.rank for fit in fits]
-    known = [number for number, rank in enumerate(ranks) if rank]  # a round without rank determines nothing
+    partial = [number for number, rank in enumerate(ranks) if 0 < rank < rows.shape[1]]
+    outside = _outside([fits[number].measured for number in partial], rows)
+    # a round without rank says nothing, nor does one outside whose span all rows lie that are not 0
+    heard = {number: clear for number, clear in zip(partial, outside, strict=True) if rows[~clear].any()}
+    known = [number for number, rank in enumerate(ranks) if number in heard or rank == rows.shape[1]]
     if known:
         images = np.hstack([fits[number].whitener for number in known]).T @ rows.T
         starts = np.cumsum([0, *(ranks[number] for number in known)])[:-1]
         variance[known] = np.add.reduceat(images * images, starts)
-    if partial := [number for number in known if ranks[number] < rows.shape[1]]:
-        _without_outsiders([fits[number].measured for number in partial], partial, rows, magnitudes, variance)
+    for number, clear in heard.items():
+        _without_outsiders(fits[number].measured, clear, rows, magnitudes, variance[number])
     precision = _inverse(variance)
     total = precision * (np.array([fit.theta for fit in fits]) @ rows.T)
     bets = [_bets(fit, rows, own) for fit, own in zip(fits, precision, strict=True)]
@@ -114,7 +118,7 @@ def _one(fit: Estimate, rows: Array, magnitudes: Array | None) -> Sums:
     image = fit.whitener.T @ rows.T
     variance = np.add.reduce(image * image, axis=0)  # 0 for a round without rank, which determines nothing
     if 0 < fit.rank < rows.shape[1]:
-        _without_outsiders([fit.measured], [0], rows, magnitudes, variance[None])
+        _without_outsiders(fit.measured, _outside([fit.measured], rows)[0], rows, magnitudes, variance)
     precision = _inverse(variance)
     total = precision * (fit.theta[None] @ rows.T)[0]
     slack = None if fit.misfit is None else precision * bias(fit, rows)
@@ -134,23 +138,27 @@ def bias(fit: Estimate, rows: Array) -> Array:
     return np.asarray(np.abs((rows @ fit.whitener) @ fit.seen.T) @ fit.misfit)
 
 
-def _without_outsiders(
-    spans: list[Coordinates], numbers: Sequence[int], rows: Array, magnitudes: Array | None, variance: Array
-) -> None:
-    """Set the variance (rounds, k) of rows y (k, d) outside the spans of some rounds to infinity.
+def _outside(spans: Sequence[Coordinates], rows: Array) -> NDArray[np.bool_]:
+    """(rounds, k): whether rows y (k, d) lie so far outside the spans of some rounds that one product shows it."""
+    if not spans:
+        return np.zeros((0, rows.shape[0]), dtype=np.bool_)
+    parts = np.array([span.outsider for span in spans]) @ rows.T
+    lengths = np.array([span.scale for span in spans]) ** -2.0 @ (rows**2).T
+    return np.asarray(parts * parts > CLEARLY * lengths)
 
-    Most lie so far outside that one product for all rounds shows it; the others are looked at round by round.
+
+def _without_outsiders(
+    span: Coordinates, clear: NDArray[np.bool_], rows: Array, magnitudes: Array | None, variance: Array
+) -> None:
+    """Set the variance (k,) of rows y (k, d) outside the span of a round to infinity.
+
+    Most lie so far outside that it is ``clear``; the others are looked at more closely.
     """
-    parts, squares = np.array([span.outsider for span in spans]) @ rows.T, rows**2
-    parts *= parts
-    for span, number, part in zip(spans, numbers, parts, strict=True):
-        own = variance[number]
-        clear = part > CLEARLY * (squares @ span.scale**-2.0)
-        (doubtful,) = np.nonzero(~clear & (own > 0))
-        own[clear] = np.inf
-        if doubtful.size:
-            inside = span.is_inside(rows[doubtful], None if magnitudes is None else magnitudes[doubtful])
-            own[doubtful[~inside]] = np.inf
+    (doubtful,) = np.nonzero(~clear & (variance > 0))
+    variance[clear] = np.inf
+    if doubtful.size:
+        inside = span.is_inside(rows[doubtful], None if magnitudes is None else magnitudes[doubtful])
+        variance[doubtful[~inside]] = np.inf
 
 
 def tells_apart(fit: Estimate, items: Array) -> bool:

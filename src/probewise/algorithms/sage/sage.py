@@ -238,7 +238,7 @@ class Sage(Algorithm[State]):
         """The items left, the leader, and how far its weakest bets are from ruling out, which grows like the total."""
         if not isinstance(state, Knowledge):
             return state.standing(problem, goal)
-        remaining = np.sort(state.alive)
+        remaining = _ascending(state.alive, problem.n_items)
         if state.winner is not None or not state.collected:
             answer = self.answer(problem, goal, state)
             return Standing(remaining, answer or (), 0.0 if answer is None else 1.0)
@@ -365,3 +365,12 @@ class Sage(Algorithm[State]):
 def _combines(problem: Problem, goal: Goal) -> bool:
     """Whether there is an account for each combination; with a tolerance, there is one for each claim."""
     return isinstance(goal, BestCombination) and bool(problem.blocks) and goal.epsilon == 0
+
+
+def _ascending(items: Items, count: int) -> Items:
+    """Different items, of ``count`` of them, by number; where that is many of them, they are marked and not sorted."""
+    if items.size < count // 16:
+        return np.sort(items)
+    there = np.zeros(count, dtype=np.bool_)
+    there[items] = True
+    return np.flatnonzero(there)

@@ -43,8 +43,8 @@ class Step:
     @cached_property
     def came(self) -> Measurements:
         """What is recorded of the round itself, more than was planned included."""
-        parts = (sheet.measurements(self.problem.n_probes) for sheet in self.batches)
-        return sum(parts, Measurements.empty(self.problem.n_probes))
+        first, *rest = (sheet.measurements(self.problem.n_probes) for sheet in self.batches)
+        return sum(rest, first)
 
     @cached_property
     def rounds(self) -> tuple[Measurements, ...]:

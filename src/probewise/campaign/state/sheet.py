@@ -136,10 +136,20 @@ class Sheet:
 
         Of all rows or of those ``wanted`` (k,), among which a tally is as a whole or not at all.
         """
+        if wanted is None and n_probes == self.problem.n_probes:
+            return self._recorded
+        there = self.states == RECORDED
+        return self._of(n_probes, there if wanted is None else there & wanted)
+
+    @cached_property
+    def _recorded(self) -> Measurements:
+        """The measurements of all rows, which everything that looks at a round shares."""
+        return self._of(self.problem.n_probes, self.states == RECORDED)
+
+    def _of(self, n_probes: int, there: NDArray[np.bool_]) -> Measurements:
+        """The measurements of some of the recorded rows."""
         if self.empty:
             return Measurements.empty(n_probes)
-        there = self.states == RECORDED
-        there = there if wanted is None else there & wanted
         weights = None if self.weights is None else self.weights[there]
         found = Measurements.from_outcomes(n_probes, self.probes[there], self.outcomes[there], weights)
         tallies = [tally for tally in self.tallies if there[tally.rows[0]]]

@@ -234,3 +234,25 @@ def test_the_turned_problem_knows_the_same() -> None:
     assert (problem.turned.sigma == 0.5).all()
     law = problem.outcome.after(np.array([0.1, 0.9]), Measurements.from_outcomes(2, [0, 1] * 9, [0.0, 1.0] * 9))
     assert (problem.knowing(law).turned.sigma == problem.knowing(law).sigma).all()
+
+
+@pytest.mark.parametrize("law", [pw.Bounded(), pw.Logistic()])
+def test_outcomes_that_count_one_each_bring_no_weights(law: pw.Law) -> None:
+    """With weights of 100 and 0.1, bets on two outcomes of each probe ruled out the one whose outcomes were all 1."""
+    problem, goal = pw.Problem(np.eye(2), outcome=law), pw.BestItem(0.05)
+    algorithm = pw.Sage() if law.link == "identity" else pw.SageGLM()
+    told = Measurements.from_outcomes(2, [0, 0, 1, 1], [1, 1, 0, 1], weights=[100, 100, 0.1, 0.1])
+    with pytest.raises(pw.InvalidMeasurements, match=f"the law '{law.name}' count one each, but these .* bring"):
+        algorithm.tell(problem, goal, algorithm.init(problem, goal), told)
+
+
+def test_scatter_that_is_not_known_is_taken_as_the_most_there_can_be() -> None:
+    """Else a mean told without its spread would count as outcomes that all agree."""
+    law, expected, row = pw.Bounded(), np.array([0.4, 0.5]), np.array([[0.3, -0.2]])
+    count, mean = np.array([8, 8]), np.array([0.5, 0.25])
+    unknown = Measurements(count, mean, np.zeros(2), degrees=np.zeros(2, dtype=np.int64))
+    most = Measurements(count, mean, count * mean * (1.0 - mean))
+    alike = Measurements(count, mean, np.zeros(2))
+    logs = [BoundedRound.of(law, expected, data).each(row, np.ones(1))[0] for data in (unknown, most, alike)]
+    assert logs[0].tolist() == logs[1].tolist()
+    assert (logs[2] > logs[0] + 1e-3).any()

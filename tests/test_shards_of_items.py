@@ -156,6 +156,15 @@ def test_designs_are_those_of_items_in_memory(tol: float) -> None:
     assert pw.gauge(PROBES, pw.pairs(few)) == pytest.approx(pw.gauge(PROBES, pw.pairs(rows[:50])))
 
 
+def test_an_item_at_the_centre_may_be_an_end_of_the_farthest_pair() -> None:
+    """The items that stand for all are the same, so that the centre is one of them, and 601 others lie on one side."""
+    rows = np.zeros((20_001, 1))
+    rest = np.setdiff1d(np.arange(20_001), np.linspace(0, 20_000, 10_000).astype(np.int64))
+    rows[rest[:600]], rows[rest[600]] = 0.5, 1.0
+    near, far = pw.pairs(rows), pw.pairs(pw.items_in_shards(rows, size=3_001))
+    assert far.largest()[1] == near.largest()[1] == 1.0
+
+
 def test_pairs_of_a_sphere_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("probewise.design.apart._MOST", 5_000)
     sphere = ITEMS / np.linalg.norm(ITEMS, axis=1, keepdims=True)

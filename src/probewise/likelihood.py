@@ -34,6 +34,7 @@ class Fit:
 
 def log_likelihood(law: CanonicalLaw, linear: Array, data: Measurements) -> Array:
     """(k,): Σ_i n_i(mean_i·η_i - b(η_i)) for each row of ``linear`` η (k, n), without what does not depend on θ."""
+    data = data.unweighed(law.name)
     return np.asarray(linear @ data.total - law.cumulant(linear) @ data.count.astype(np.float64))
 
 
@@ -85,7 +86,8 @@ class _Part:
         self, law: CanonicalLaw, rows: Array, offset: Array, data: Measurements, asked: Counts, penalty: float
     ) -> None:
         self.law, self.rows, self.offset, self.penalty = law, rows, offset, penalty
-        self.count, self.total = data.count[asked].astype(np.float64), data.total[asked]
+        own = data.unweighed(law.name)
+        self.count, self.total = own.count[asked].astype(np.float64), own.total[asked]
 
     def linear(self, theta: Array) -> Array:
         return np.asarray(self.rows @ theta + self.offset)

@@ -143,6 +143,15 @@ class Measurements:
         """(n,): as how many measurements those of each probe weigh."""
         return self.count if self.weight is None else self.weight  # type: ignore[return-value]
 
+    def unweighed(self, law: str) -> Measurements:
+        """These, refused if they bring weights: outcomes of some laws, as 0 and 1, count one each."""
+        if self.weight is not None:
+            raise InvalidMeasurements(
+                f"outcomes of the law '{law}' count one each, but these measurements bring weights; leave weights out, "
+                "and tell every outcome."
+            )
+        return self
+
     @property
     def freedom(self) -> Counts:
         """(n,): degrees of freedom of the scatter of each probe."""

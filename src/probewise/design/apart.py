@@ -160,9 +160,9 @@ class Apart(Directions):
         return outer.squares.size < _POOL or float(outer.squares[-1]) < self._least(outer, limit)
 
     def _least(self, outer: Longest, limit: float) -> float:
-        """The squared norm that both ends of a pair above the limit have at least, the longest being known."""
+        """What the squared norms of both ends of a pair above the limit exceed, the longest being known."""
         least = np.sqrt(max(limit, 0.0)) * (1.0 - _ROUNDING) - np.sqrt(outer.squares[0]) * (1.0 + _ROUNDING)
-        return float(max(least, 0.0)) ** 2 * (1.0 - _ROUNDING)
+        return float(least) ** 2 * (1.0 - _ROUNDING) if least > 0 else -1.0  # an item at the centre may be one, too
 
     def _farther(self, outer: Longest, limit: float) -> Longest:
         """All items that may be an end of a pair as far apart as the limit."""

@@ -201,8 +201,11 @@ class BoundedRound:
     def of(cls, law: Bounded, expected: Array, measurements: Measurements) -> BoundedRound:
         """For all n probes, of which some were measured."""
         at = np.flatnonzero(measurements.count)
-        data = measurements
-        return cls(law, expected[at], data.count[at], data.mean[at], data.scatter[at])
+        data = measurements.unweighed(law.name)
+        count, mean = data.count[at], data.mean[at]
+        # scatter of which a part is not known is no more than that of outcomes at the two bounds
+        most = np.maximum(count * (mean - law.low) * (law.high - mean), 0.0)
+        return cls(law, expected[at], count, mean, np.where(data.freedom[at] < count - 1, most, data.scatter[at]))
 
     @property
     def unit(self) -> float:

@@ -30,6 +30,11 @@ _LEADERS, _NUMBERS = 6, 1_000
 """Items of which it is kept what all rounds say of them and the others, and the most of such numbers."""
 _RECENT = 8
 """Rounds among which one that measured the same probes is looked for."""
+_CLEAR, _BEHIND = 0.5, 2.0
+"""Standard errors by which the first item must lead all others before bets on close ones begin, and by which others may
+be bet against whoever is in front."""
+_SMALL = 0.25
+"""What a round must add at most to what is known of a comparison for bets on it to wait."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +68,10 @@ class Knowledge:
     """How the first round is bet on."""
     boost: bool = False
     """Whether bets are boosted where noise is normal."""
+    patient: bool = False
+    """Whether bets on close rivals wait until one item is clearly in front."""
+    clear: bool = False
+    """Whether the first item has been clearly in front since it came there."""
     telling: Pooled = field(default_factory=Pooled)
     """The estimates of the rounds that may say something of the difference of two items; no other is looked at."""
 
@@ -92,8 +101,8 @@ class Knowledge:
             now = now._of(order)
         now = now._with(peaks=now.peaks.raised(now.alive, now.wealth, now.eased))._concluded(problem, goal)
         last = np.logical_or.reduce([measurements.count > 0 for measurements in rounds])
-        collected = {z: now.sums(problem, z) for z in now._leaders}
-        return now._with(law=law, last=last, collected=collected, boost=self.boost)
+        now = now._with(law=law, last=last, collected={z: now.sums(problem, z) for z in now._leaders}, boost=self.boost)
+        return now._with(clear=now._is_clear(problem, goal, self)) if self.patient else now
 
     def _with(self, **changes: Any) -> Knowledge:
         """The same with some fields changed, by a copy that is several times faster than ``replace``."""
@@ -163,7 +172,9 @@ class Knowledge:
         before = old.lifted(goal.epsilon)
         made, had = accounts(problem, (before + new, before), unit, noise, self.prior.gap)
         odds, lacking = (before, new.precision, unit, noise), enough(problem, goal) - since.wealth
+        waits = since._waits(problem, goal, new.precision <= _SMALL * old.precision)
         gain = self._raised(problem, made - had, odds, lacking)
+        gain = gain if waits is None else np.where(waits, 0.0, gain)
         if goal.epsilon == 0:
             return self._with(wealth=self.wealth + gain)
         none, eased = np.zeros(self.alive.size), dict(self.eased)
@@ -171,9 +182,27 @@ class Knowledge:
         easing = np.where(rest, since.eased.get(first, none), since.eased.get(second, none))
         made = account(problem, before + new.lifted(goal.epsilon), unit, noise, self.prior.gap)
         more = self._raised(problem, made - had, odds, lacking - easing) - gain
+        more = more if waits is None else np.where(waits, 0.0, more)
         for rival, rows in ((first, rest), (second, ~rest)):
             eased[rival] = eased.get(rival, none) + np.where(rows, more, 0.0)
         return self._with(wealth=self.wealth + gain, eased=eased)
+
+    def _is_clear(self, problem: Problem, goal: Goal, before: Knowledge) -> bool:
+        """Whether the first item is clearly in front of all others left, or was so ``before`` and still leads."""
+        if before.clear and before.alive[0] == self.alive[0]:
+            return True
+        lead, error = self.leads(problem, goal)
+        return bool((lead >= _CLEAR * error).all())
+
+    def _waits(self, problem: Problem, goal: Goal, small: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+        """(k,): accounts that are not bet in a round, which is ``small`` for them, as it is unclear on whom; None: all.
+
+        That depends on nothing but earlier rounds and what is measured in this one.
+        """
+        if self.clear or not self.patient:
+            return None
+        lead, error = self.leads(problem, goal)
+        return small & np.append(True, lead < _BEHIND * error)
 
     def _raised(self, problem: Problem, made: Array, odds: tuple[Sums, Array, Array, float], lacking: Array) -> Array:
         """(k,): log of what a round has ``made``, boosted if noise is normal, and then no more than was lacking."""

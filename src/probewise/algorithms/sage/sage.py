@@ -76,6 +76,8 @@ class Sage(Algorithm[State]):
     """Whether half of that share is bet at the odds of printed intervals; the share is then 2/items at most."""
     shared: bool = True
     """Whether the top m are found by one account for each list, where there is no tolerance: docs/lists.md."""
+    patient: bool = True
+    """Whether bets on close rivals of the best item wait until one item is clearly in front; the proof is for any."""
     lean: bool = False
     """For cheap rounds: one of each probe at first where items are few, and less growth near the end."""
     all_pairs: int | None = 20_000
@@ -111,6 +113,7 @@ class Sage(Algorithm[State]):
         "boost": False,
         "printed": False,
         "shared": False,
+        "patient": False,
         "all_pairs": None,
     }
 
@@ -193,8 +196,9 @@ class Sage(Algorithm[State]):
         alive, wealth, winner, peaks = np.arange(m), np.zeros(m), 0 if m == 1 else None, Peaks(np.zeros(m))
         opening = Opening.of(self.opening, m, printed=self.printed)
         return Knowledge(
-            prior, problem.outcome, data, Pooled(), alive, wealth, winner, peaks, opening=opening, boost=self.boost
-        )
+            prior, problem.outcome, data, Pooled(), alive, wealth, winner, peaks,
+            opening=opening, boost=self.boost, patient=self.patient,
+        )  # fmt: skip
 
     @few
     def ask(self, problem: Problem, goal: Goal, state: State, rng: np.random.Generator) -> Counts:

@@ -238,7 +238,9 @@ def test_sums_are_carried_on_while_the_list_in_front_stays() -> None:
 def test_nothing_is_bet_while_it_is_unclear_which_list_is_in_front() -> None:
     problem, goal = pw.Problem(np.eye(4)), pw.TopM(2)
     waited = 0
-    for before, state in itertools.pairwise(played(problem, np.zeros(4), goal, pw.Sage(opening=0.0), 1, most=20)):
+    for before, state in itertools.pairwise(
+        played(problem, np.zeros(4), goal, pw.Sage(opening=0.0, patient=False), 1, most=20)
+    ):
         assert before.lists is not None
         assert state.lists is not None
         if not before.betting:
@@ -263,3 +265,21 @@ def test_the_rule_of_older_campaigns_is_kept() -> None:
     assert isinstance(pw.Sage().init(problem, goal), Shared)
     assert isinstance(pw.Sage(shared=False).init(problem, goal), Claimed)
     assert isinstance(pw.Sage().init(problem, pw.TopM(2, epsilon=0.1)), Claimed)  # a tolerance has claims of its own
+
+
+def test_large_rounds_are_bet_on_though_it_is_unclear_which_list_is_in_front() -> None:
+    problem, goal = pw.Problem(np.eye(4)), pw.TopM(2, delta=0.05)
+
+    def told(means: list[float], count: int) -> pw.Measurements:
+        return pw.Measurements(np.full(4, count), np.array(means), np.zeros(4))
+
+    def after(count: int, patient: bool) -> pw.algorithms.sage.shared.Shared:
+        sage = pw.Sage(patient=patient)
+        state = sage.tell(problem, goal, sage.init(problem, goal), told([0.01, 0.005, 0.0, -0.01], 100))
+        assert not state.betting
+        return sage.tell(problem, goal, state, told([3.0, 2.9, 0.0, -0.1], count))
+
+    small, large, before = after(290, True), after(310, True), after(310, False)
+    assert small.answer is None
+    assert large.answer == (0, 1)
+    assert before.answer is None

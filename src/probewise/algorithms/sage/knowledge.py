@@ -31,10 +31,10 @@ _LEADERS, _NUMBERS = 6, 1_000
 _RECENT = 8
 """Rounds among which one that measured the same probes is looked for."""
 _CLEAR, _BEHIND = 0.5, 2.0
-"""Standard errors by which the first item must lead all others before bets on close ones begin, and by which others may
-be bet against whoever is in front."""
-_SMALL = 0.25
-"""What a round must add at most to what is known of a comparison for bets on it to wait."""
+"""Standard errors by which the first item must lead all others before bets on close ones begin; and by which it must
+lead one for bets on that one in any case, beyond the lead that the luckiest of as many equal items has."""
+_SMALL = 3.0
+"""What a round adds at most, in units of what is known of a comparison, if bets on it wait."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +202,8 @@ class Knowledge:
         if self.clear or not self.patient:
             return None
         lead, error = self.leads(problem, goal)
-        return small & np.append(True, lead < _BEHIND * error)
+        lucky = math.sqrt(math.log(self.alive.size))
+        return small & np.append(True, lead < (_BEHIND + lucky) * error)
 
     def _raised(self, problem: Problem, made: Array, odds: tuple[Sums, Array, Array, float], lacking: Array) -> Array:
         """(k,): log of what a round has ``made``, boosted if noise is normal, and then no more than was lacking."""

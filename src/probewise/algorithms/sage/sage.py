@@ -77,7 +77,7 @@ class Sage(Algorithm[State]):
     shared: bool = True
     """Whether the top m are found by one account for each list, where there is no tolerance: docs/lists.md."""
     patient: bool = True
-    """Whether bets on close rivals of the best item wait until one item is clearly in front; the proof is for any."""
+    """Whether small rounds are not bet on where it is unclear who is in front, and large ones are: docs/sage.md."""
     lean: bool = False
     """For cheap rounds: one of each probe at first where items are few, and less growth near the end."""
     all_pairs: int | None = 20_000
@@ -187,7 +187,10 @@ class Sage(Algorithm[State]):
         if _combines(problem, goal):
             return Combined.start(problem, goal, self.tol, memo, opening=self.opening > 0)
         if self._shares(goal):
-            return Shared.start(problem, goal, self.tol, memo, opening=self.opening, boost=self.boost, lean=self._lean)
+            return Shared.start(
+                problem, goal, self.tol, memo,
+                opening=self.opening, boost=self.boost, large=self.patient, lean=self._lean,
+            )  # fmt: skip
         if not isinstance(goal, BestItem):
             return Claimed.start(problem, goal, self.tol, memo, opening=self.opening > 0, lean=self._lean)
         data, m = Measurements.empty(problem.n_probes), problem.n_items

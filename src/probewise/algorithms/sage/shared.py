@@ -29,7 +29,9 @@ from probewise.problem import Problem
 from probewise.threads import few
 
 _LEAD = 0.5
-"""Standard errors that every item of a list must be ahead before anything is bet on it."""
+"""Standard errors that every item of a list must be ahead before small rounds are bet on it."""
+_SMALL = 3.0
+"""What a round adds at most, in units of what is known of a pair, if bets on it wait."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +50,8 @@ class Shared:
     """Share of each account that is bet on the first round."""
     boost: bool
     """Whether bets are boosted where noise is normal."""
+    large: bool
+    """Whether large rounds are bet on even while it is unclear which list is in front."""
     lists: Lists | None = None
     """What bets have made; None at first."""
     known: Sums | None = None
@@ -63,12 +67,21 @@ class Shared:
 
     @classmethod
     def start(
-        cls, problem: Problem, goal: Goal, tol: float, memo: Memo | None, *, opening: float, boost: bool, lean: bool
+        cls,
+        problem: Problem,
+        goal: Goal,
+        tol: float,
+        memo: Memo | None,
+        *,
+        opening: float,
+        boost: bool,
+        large: bool,
+        lean: bool,
     ) -> Shared:
         """Before the first round."""
         prior = Prior.of(problem, goal.directions(problem), tol, memo, opening=opening > 0, lean=lean)
         data = Measurements.empty(problem.n_probes)
-        return cls(prior, problem.outcome, data, Pooled(), opening / problem.n_items, boost)
+        return cls(prior, problem.outcome, data, Pooled(), opening / problem.n_items, boost, large)
 
     @few
     def plus(self, problem: Problem, goal: Goal, rounds: Sequence[Measurements]) -> Shared:
@@ -133,15 +146,19 @@ class Shared:
     def _gains(self, problem: Problem, goal: Goal, new: Sums) -> Array:
         """(k,): log of what bets on each pair make of 1 in a round, by odds that follow all rounds before it."""
         noise = problem.outcome.bound(self.pool.pure_error, goal.delta)
-        if not self.betting or self.lists is None or self.known is None or not math.isfinite(noise):
+        if self.lists is None or self.known is None or not math.isfinite(noise):
+            return np.zeros(new.total.size)
+        large = (new.precision > _SMALL * self.known.precision) & self.large
+        if not (self.betting or large.any()):
             return np.zeros(new.total.size)
         unit = self._unit(_pairs(problem, self.lists)[0])
         made, had = accounts(problem, (self.known + new, self.known), unit, noise, self.prior.gap)
-        if not (self.boost and problem.outcome.is_normal):
-            return made - had
-        lacking = enough(problem, goal) - self.lists.held[0].ravel()
-        by = boosts(problem.outcome, self.known, new.precision, unit, noise, lacking, self.prior.gap)
-        return np.where(by > 0, np.minimum(made - had + by, lacking + CAP), made - had)
+        gains = made - had
+        if self.boost and problem.outcome.is_normal:
+            lacking = enough(problem, goal) - self.lists.held[0].ravel()
+            by = boosts(problem.outcome, self.known, new.precision, unit, noise, lacking, self.prior.gap)
+            gains = np.where(by > 0, np.minimum(gains + by, lacking + CAP), gains)
+        return gains if self.betting else np.where(large, gains, 0.0)
 
     def _unit(self, rows: Array) -> Array:
         return 1.0 / square_norms(rows @ self.prior.whitener)

@@ -195,8 +195,11 @@ def loop(
     items = answer if answer is not None else algorithm.standing(problem, goal, state).guess or None
     sure = algorithm.confidence(problem, goal, state) if algorithm.attains and items is not None else None
     guess = algorithm.prediction(problem, goal, state) if algorithm.predicts and answer is None else None
-    names = tuple(problem.item_names[i] for i in items or ())
-    return Result(items, names, data.n, data.cost(problem.cost), rounds, status, theta, tuple(history), sure, guess)
+    names, left = tuple(problem.item_names[i] for i in items or ()), ""
+    if answer is None and keep:
+        left = algorithm.outlook(problem, goal, state)
+    cost = data.cost(problem.cost)
+    return Result(items, names, data.n, cost, rounds, status, theta, tuple(history), sure, guess, outlook=left)
 
 
 def _estimate(problem: Problem, data: Measurements) -> Array:

@@ -99,6 +99,8 @@ def _facts(campaign: Campaign, standing: Status) -> None:
         words, many = Words(campaign.goal, campaign.ledger.charter.quantity), len(standing.items) + standing.unseen
         facts.append(("still possible", left, f"of {many:,} items may be {words.predicate}"))
     output.facts(facts)
+    if standing.answer is None and standing.unforeseen and standing.measurements:
+        output.say(standing.unforeseen)
 
 
 def _confidence(standing: Status, epsilon: float) -> list[tuple[str, str, str]]:

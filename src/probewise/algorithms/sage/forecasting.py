@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from probewise.design import Directions
 from probewise.design.criterion import Vectors
 from probewise.design.farthest import square_norms
 from probewise.estimate import Estimate, least_squares
-from probewise.goals import Goal
+from probewise.goals import BestCombination, Goal
 from probewise.outcomes import Law
 from probewise.problem import Problem
 
@@ -118,6 +118,23 @@ class Race:
 
     def _account(self, total: Array, precision: Array, unit: Array) -> Array:
         return log_account(self.law, total, precision, unit, self.noise, self.gap)
+
+
+def unplayed(problem: Problem, goal: Goal, state: Any | None) -> str:
+    """Why rounds to come cannot be played, in a state or at all; empty if they can."""
+    if problem.shards is not None:
+        return "items stay in their files, and rounds to come are not played there"
+    if isinstance(goal, BestCombination) and problem.blocks and goal.epsilon == 0:
+        return "rounds to come are not played on combinations of levels"
+    if goal.promise != "all":
+        return "a list of which a share may be wrong grows item by item, and rounds to come are not played for it"
+    if state is None:
+        return ""
+    if not state.data.n:
+        return "nothing has been measured yet"
+    if not math.isfinite(problem.outcome.bound(state.pool.pure_error, goal.delta)):
+        return "there are too few replicates yet to bound the noise"
+    return ""
 
 
 def race(problem: Problem, goal: Goal, state: Knowledge, rng: np.random.Generator, sigma: float) -> Race:

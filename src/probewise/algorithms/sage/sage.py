@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from probewise.algorithms.base import Algorithm, Forecast, Standing
+from probewise.algorithms.base import Algorithm, Forecast, Standing, no_forecast
 from probewise.algorithms.batches import Limits
 from probewise.algorithms.planning import allocated, check_recalled, check_stock, kept, plan, unit_whitener
 from probewise.algorithms.sage.claims import Claimed, coarse, needed
@@ -26,6 +26,7 @@ from probewise.algorithms.sage.forecasting import (
     race_of_claims,
     rounds_to_come,
     stacked,
+    unplayed,
 )
 from probewise.algorithms.sage.knowledge import Knowledge, enough
 from probewise.algorithms.sage.opening import Opening
@@ -265,14 +266,17 @@ class Sage(Algorithm[State]):
             return None
         return expected(*outlook, self.limits.batches)
 
+    def unforeseen(self, problem: Problem, goal: Goal, state: State | None = None) -> str:
+        """Why there is no forecast: what cannot be played at all, or not yet; empty if there is one."""
+        why = unplayed(problem, goal, state)
+        if why or state is None or self.forecast(problem, goal, state) is not None:
+            return no_forecast(why) if why else ""
+        far = "the misfit that is allowed for may explain all that items differ by" if problem.misfit.any() else ""
+        return no_forecast(far or "items may tie, and then there is no end in sight")
+
     def _outlook(self, problem: Problem, goal: Goal, state: State) -> Outlook | None:
         """The rounds to come, played for parameters that fit the data; None while nothing can be played."""
-        if (
-            not isinstance(state, Knowledge | Claimed | Shared)
-            or goal.promise != "all"
-            or not state.data.n
-            or not math.isfinite(problem.outcome.bound(state.pool.pure_error, goal.delta))
-        ):
+        if unplayed(problem, goal, state) or not isinstance(state, Knowledge | Claimed | Shared):
             return None
         sigma, rng = problem.outcome.guess(state.pool.pure_error), np.random.default_rng(_SEED)
         if isinstance(state, Knowledge):

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from probewise.adequacy import Adequacy
+from probewise.algorithms import Forecast
 from probewise.campaign.findings.appraisal import Appraisal
 from probewise.campaign.findings.confirmation import Confirmation, confirmations
 from probewise.campaign.findings.effects import Effect
@@ -55,7 +56,8 @@ class Status:
     remaining: tuple[str, ...]
     """Items that may be in the answer."""
     progress: float | None
-    """From 0 at the start to 1 at the answer; None if the algorithm cannot say."""
+    """From 0 at the start to 1 at the answer: what has been measured of all that the forecast expects or, without one,
+    how far the weakest evidence has come; None if the algorithm cannot say."""
     measurements: int
     """Outcomes that count."""
     cost: float
@@ -104,6 +106,8 @@ class Status:
     """How many more items may be in the answer: of items that stay where they are, few are listed."""
     unseen: int = 0
     """How many more items there are than are shown."""
+    unforeseen: str = ""
+    """One sentence that says why there is no forecast; empty if there is one, and once there is an answer."""
 
     def to_json(self) -> dict[str, Any]:
         """As plain dictionaries and lists."""
@@ -114,7 +118,8 @@ def status(ledger: Ledger, trail: Trail, appraisal: Appraisal) -> Status:
     """Where a campaign stands; writes nothing."""
     problem, algorithm = trail.charter.problem, trail.charter.algorithm
     standing, found, adequacy = appraisal.standing, appraisal.numbers, appraisal.adequacy
-    forecast = algorithm.forecast(*trail.goal.upward(ledger.problem), trail.state) if algorithm.forecasts else None
+    asked = (*trail.goal.upward(ledger.problem), trail.state)
+    forecast = algorithm.forecast(*asked) if algorithm.forecasts else None
     names, data, waiting = problem.item_names, ledger.measured, ledger.waiting
     tests = confirmations(ledger)
     sound = adequacy.certifies and not any(own.contradicts for own in tests)
@@ -132,7 +137,7 @@ def status(ledger: Ledger, trail: Trail, appraisal: Appraisal) -> Status:
         leader=guess.item if guess is not None else None if found.leader is None else found.items[found.leader].name,
         sure=tuple(found.items[i].name for i in found.sure) if sound else (),
         remaining=tuple(names[i] for i in standing.remaining),
-        progress=standing.progress,
+        progress=_way(standing.progress, data.n, forecast),
         measurements=data.n,
         cost=data.cost(problem.cost),
         rounds=sum(not sheet.empty for sheet in ledger.sheets),
@@ -161,7 +166,15 @@ def status(ledger: Ledger, trail: Trail, appraisal: Appraisal) -> Status:
         guess=guess,
         unlisted=standing.unlisted,
         unseen=found.unseen.items,
+        unforeseen="" if forecast is not None or trail.answer is not None else algorithm.unforeseen(*asked),
     )
+
+
+def _way(progress: float | None, measured: int, ahead: Forecast | None) -> float | None:
+    """How far it is to the answer."""
+    if ahead is None or progress is None:
+        return progress
+    return measured / (measured + ahead.measurements) if measured else progress
 
 
 def recipe(charter: Charter, item: int) -> dict[str, Any]:

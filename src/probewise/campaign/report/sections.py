@@ -101,7 +101,7 @@ def missing(view: View) -> str:
         return ""
     waiting = f"Round {status.waiting_round} waits for {plural(status.waiting, 'row')}. " if status.waiting else ""
     if status.forecast is None:
-        return waiting
+        return f"{waiting}{status.unforeseen}" if status.measurements else waiting
     left = {name: float(status.forecast[name]) for name in ("measurements", "low", "high", "cost", "rounds")}
     price = f", at a cost of about {number(left['cost'])}" if view.costly else ""
     span = f"with probability 80 % between {number(left['low'], 0)} and {number(left['high'], 0)}"

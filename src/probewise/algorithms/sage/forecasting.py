@@ -16,6 +16,7 @@ from probewise.algorithms.sage.claims import Claimed, coarse, needed
 from probewise.algorithms.sage.fitting import CANDIDATES, limit, picked, precisions
 from probewise.algorithms.sage.knowledge import Knowledge, enough
 from probewise.algorithms.sage.shared import Shared
+from probewise.algorithms.sage.sided import Sided
 from probewise.coordinates import Array
 from probewise.design import Directions
 from probewise.design.criterion import Vectors
@@ -164,7 +165,7 @@ def race(problem: Problem, goal: Goal, state: Knowledge, rng: np.random.Generato
 
 
 def race_of_claims(
-    problem: Problem, goal: Goal, state: Claimed | Shared, rng: np.random.Generator, sigma: float
+    problem: Problem, goal: Goal, state: Claimed | Shared | Sided, rng: np.random.Generator, sigma: float
 ) -> Race:
     """Parameters drawn from N(θ̂, σ²V⁻¹), each with the least clear claims of its own answer.
 
@@ -172,7 +173,7 @@ def race_of_claims(
     """
     fit = least_squares(problem.probes, state.data, sigma=problem.sigma)
     noise = problem.outcome.bound(state.pool.pure_error, goal.delta)
-    wanted = enough(problem, goal) if isinstance(state, Shared) else needed(problem, goal)
+    wanted = enough(problem, goal) if isinstance(state, Shared | Sided) else needed(problem, goal)
     parts = []
     for theta in _around(fit, PARAMETERS, rng, sigma):
         claims = goal.claims(problem, goal.answer(problem, problem.items @ theta))
@@ -191,7 +192,7 @@ def race_of_claims(
         np.array([_padded(part, most) for part in own]) for own in zip(*parts, strict=True)
     )
     unit = np.where(unit > 0, unit, 1.0)
-    boosted = isinstance(state, Shared) and state.boost and problem.outcome.is_normal
+    boosted = isinstance(state, Shared | Sided) and state.boost and problem.outcome.is_normal
     return Race(rows, precision, total, gaps, unit, lacking, noise, problem.outcome, state.prior.gap, boosted)
 
 

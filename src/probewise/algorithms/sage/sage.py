@@ -34,6 +34,7 @@ from probewise.algorithms.sage.peaks import Peaks
 from probewise.algorithms.sage.prior import Items, Memo, Prior
 from probewise.algorithms.sage.scattered import Scattered
 from probewise.algorithms.sage.shared import Shared
+from probewise.algorithms.sage.sided import Sided
 from probewise.coordinates import Counts
 from probewise.design import Directions, remembering, spokes, star
 from probewise.errors import InvalidAlgorithm, InvalidGoal
@@ -52,7 +53,7 @@ _ROUGH = 0.1
 _SEED = 20190621
 """Seed of the draws of a forecast, which makes it a pure function of the state."""
 
-State = Knowledge | Combined | Claimed | Scattered | Shared
+State = Knowledge | Combined | Claimed | Scattered | Shared | Sided
 """What it knows, of the best item, the best combination, or the claims of another answer."""
 
 
@@ -77,6 +78,8 @@ class Sage(Algorithm[State]):
     """Whether half of that share is bet at the odds of printed intervals; the share is then 2/items at most."""
     shared: bool = True
     """Whether the top m are found by one account for each list, where there is no tolerance: docs/lists.md."""
+    sides: bool = True
+    """Whether items above a limit, or better than a control, have one account for each pattern: docs/sides.md."""
     lean: bool = False
     """For cheap rounds: one of each probe at first where items are few, and less growth near the end."""
     all_pairs: int | None = 20_000
@@ -112,6 +115,7 @@ class Sage(Algorithm[State]):
         "boost": False,
         "printed": False,
         "shared": False,
+        "sides": False,
         "all_pairs": None,
     }
 
@@ -171,7 +175,7 @@ class Sage(Algorithm[State]):
         state = self._unknowing(problem, goal, memo)
         if self.gap is None:
             return state
-        if problem.outcome.learns or not isinstance(state, Knowledge | Claimed | Shared):
+        if problem.outcome.learns or not isinstance(state, Knowledge | Claimed | Shared | Sided):
             what = "items past memory" if problem.shards is not None else "combinations of levels"
             what = f"outcomes of the law '{problem.outcome.name}'" if problem.outcome.learns else what
             raise InvalidAlgorithm(
@@ -184,8 +188,8 @@ class Sage(Algorithm[State]):
             return Scattered.start(problem, self.tol, memo, opening=self.opening > 0)
         if _combines(problem, goal):
             return Combined.start(problem, goal, self.tol, memo, opening=self.opening > 0)
-        if self._shares(goal):
-            return Shared.start(problem, goal, self.tol, memo, opening=self.opening, boost=self.boost, lean=self._lean)
+        if kind := self._shares(goal):
+            return kind.start(problem, goal, self.tol, memo, opening=self.opening, boost=self.boost, lean=self._lean)
         if not isinstance(goal, BestItem):
             return Claimed.start(problem, goal, self.tol, memo, opening=self.opening > 0, lean=self._lean)
         data, m = Measurements.empty(problem.n_probes), problem.n_items
@@ -276,7 +280,7 @@ class Sage(Algorithm[State]):
 
     def _outlook(self, problem: Problem, goal: Goal, state: State) -> Outlook | None:
         """The rounds to come, played for parameters that fit the data; None while nothing can be played."""
-        if unplayed(problem, goal, state) or not isinstance(state, Knowledge | Claimed | Shared):
+        if unplayed(problem, goal, state) or not isinstance(state, Knowledge | Claimed | Shared | Sided):
             return None
         sigma, rng = problem.outcome.guess(state.pool.pure_error), np.random.default_rng(_SEED)
         if isinstance(state, Knowledge):
@@ -321,7 +325,7 @@ class Sage(Algorithm[State]):
         prior = Prior.of(problem, directions, self.tol, opening=self.opening > 0, lean=self._lean)
         rng = np.random.default_rng(_SEED)
         sizes = rounds_to_come(0, lambda n: self._size(n, prior))
-        own = isinstance(goal, BestItem) or _combines(problem, goal) or self._shares(goal)
+        own = isinstance(goal, BestItem) or _combines(problem, goal) or self._shares(goal) is not None
         account = enough(problem, goal) if own else needed(problem, goal)
         hardest = even_race(problem.outcome, gap + goal.epsilon, prior.counted / rho, account, rivals)
         hardest = replace(hardest, gap=None if self.gap is None else self.gap + goal.epsilon)
@@ -339,9 +343,13 @@ class Sage(Algorithm[State]):
         most = self.all_pairs
         return isinstance(goal, BestItem) and most is not None and problem.n_items > max(most, 1)
 
-    def _shares(self, goal: Goal) -> bool:
-        """Whether there is an account for each list."""
-        return self.shared and isinstance(goal, TopM) and goal.epsilon == 0
+    def _shares(self, goal: Goal) -> type[Shared] | type[Sided] | None:
+        """What is known where there is an account for each list; None where there is one for each claim."""
+        if goal.epsilon > 0 or goal.promise != "all":
+            return None
+        if self.sides and goal.separate:
+            return Sided
+        return Shared if self.shared and isinstance(goal, TopM) else None
 
     def _progress(self, problem: Problem, goal: Goal, state: State) -> float:
         """How far the weakest account has come, as far as that is looked at."""

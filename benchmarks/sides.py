@@ -24,8 +24,9 @@ def cases(normal: bool) -> dict[str, tuple[pw.Problem, np.ndarray, pw.Goal]]:
     """Problems, what is true, and questions."""
     law, rng = pw.Gaussian(1.0, normal=normal), np.random.default_rng(0)
     linear, theta = rng.standard_normal((40, 6)), rng.standard_normal(6)
-    values = np.sort(linear @ theta)
-    limit = float(values[19:21].mean())
+    values = np.sort(linear @ theta)[10:30]
+    widest = int(np.argmax(np.diff(values)))
+    limit = float(values[widest : widest + 2].mean())
     found: dict[str, tuple[pw.Problem, np.ndarray, pw.Goal]] = {
         f"{near} of {near + far} near": (
             pw.Problem(np.eye(near + far), outcome=law),

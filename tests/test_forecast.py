@@ -247,6 +247,18 @@ def test_where_there_is_no_forecast_status_report_and_result_say_why(algorithm, 
     assert said.startswith("While it is measured there will be no forecast of what is left: ")
 
 
+def test_the_way_to_the_answer_is_what_was_measured_of_all_that_is_expected(tmp_path):
+    problem = pw.Problem(np.eye(3))
+    campaign = pw.Campaign.create(tmp_path / "one.campaign", problem, pw.BestItem(), pw.Sage(), seed=0)
+    assert campaign.status().way == 0.0
+    rows = campaign.ask()
+    campaign.tell(rows.filled([0.1 * (name == "probe1") for name in rows["probe"]]))
+    standing = campaign.status()
+    measured, left = standing.measurements, standing.forecast["measurements"]
+    assert 0 < standing.way == measured / (measured + left) < 1
+    assert standing.progress < standing.way  # accounts have made nothing yet
+
+
 def test_a_result_without_an_answer_says_what_is_left():
     problem = pw.Problem(np.eye(3))
     found = pw.identify(problem, measure=lambda i: 0.01 * (i == 0), algorithm=pw.Sage(), budget=30, seed=0)

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from probewise.adequacy import Adequacy
-from probewise.algorithms import Forecast
 from probewise.campaign.findings.appraisal import Appraisal
 from probewise.campaign.findings.confirmation import Confirmation, confirmations
 from probewise.campaign.findings.effects import Effect
@@ -56,8 +55,7 @@ class Status:
     remaining: tuple[str, ...]
     """Items that may be in the answer."""
     progress: float | None
-    """From 0 at the start to 1 at the answer: what has been measured of all that the forecast expects or, without one,
-    how far the weakest evidence has come; None if the algorithm cannot say."""
+    """How far the weakest evidence has come, from 0 at the start to 1 at the answer; None if that cannot be said."""
     measurements: int
     """Outcomes that count."""
     cost: float
@@ -109,6 +107,13 @@ class Status:
     unforeseen: str = ""
     """One sentence that says why there is no forecast; empty if there is one, and once there is an answer."""
 
+    @property
+    def way(self) -> float | None:
+        """What has been measured of all that the forecast expects; without a forecast, ``progress``."""
+        if self.progress is None or self.forecast is None or self.answer is not None or not self.measurements:
+            return self.progress
+        return self.measurements / (self.measurements + self.forecast["measurements"])
+
     def to_json(self) -> dict[str, Any]:
         """As plain dictionaries and lists."""
         return asdict(self)
@@ -137,7 +142,7 @@ def status(ledger: Ledger, trail: Trail, appraisal: Appraisal) -> Status:
         leader=guess.item if guess is not None else None if found.leader is None else found.items[found.leader].name,
         sure=tuple(found.items[i].name for i in found.sure) if sound else (),
         remaining=tuple(names[i] for i in standing.remaining),
-        progress=_way(standing.progress, data.n, forecast),
+        progress=standing.progress,
         measurements=data.n,
         cost=data.cost(problem.cost),
         rounds=sum(not sheet.empty for sheet in ledger.sheets),
@@ -168,13 +173,6 @@ def status(ledger: Ledger, trail: Trail, appraisal: Appraisal) -> Status:
         unseen=found.unseen.items,
         unforeseen="" if forecast is not None or trail.answer is not None else algorithm.unforeseen(*asked),
     )
-
-
-def _way(progress: float | None, measured: int, ahead: Forecast | None) -> float | None:
-    """How far it is to the answer."""
-    if ahead is None or progress is None:
-        return progress
-    return measured / (measured + ahead.measurements) if measured else progress
 
 
 def recipe(charter: Charter, item: int) -> dict[str, Any]:

@@ -148,8 +148,8 @@ def _tiles(view: View) -> list[Html]:
         sure = attained(status.confidence).removeprefix("confidence ")
         tiles.append(("confidence so far", sure.replace("no confidence", "none")))
     out = [tag("div", tag("dt", name), tag("dd", value)) for name, value in tiles]
-    if status.progress is not None:
-        share = 1.0 if view.declared else min(status.progress, 0.99)
+    if (way := status.way) is not None:
+        share = 1.0 if view.declared else min(way, 0.99)
         bar = tag("svg", tag("rect", width=f"{100 * share:.1f}%", height="100%"), class_="bar", aria_hidden="true")
         out.append(tag("div", tag("dt", "way to the answer"), tag("dd", f"{100 * share:.0f} %"), bar))
     return out

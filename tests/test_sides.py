@@ -96,6 +96,19 @@ def test_the_last_item_may_change_its_side_as_often_as_it_likes() -> None:
     assert middle.order.tolist() == [2, 1, 0]
 
 
+def test_several_changes_are_one_after_the_other() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(50):
+        signs = Signs.start(rng.random(7) < 0.5, rng.permutation(7)).plus(rng.standard_normal(7), 0.2).raised()
+        signs = replace(signs, held=rng.standard_normal((2, 7)), own=rng.standard_normal(2))
+        inside, single = rng.random(7) < 0.5, signs
+        for item in signs.order[(inside != signs.inside)[signs.order]].tolist():
+            single = single.turned(np.where(np.arange(7) == item, inside, single.inside))
+        together = signs.turned(inside)
+        for name in ("inside", "order", "held", "own"):
+            np.testing.assert_array_equal(getattr(together, name), getattr(single, name))
+
+
 def test_an_item_is_known_if_all_before_it_are() -> None:
     signs = replace(Signs.start(np.zeros(3, dtype=bool), np.array([1, 0, 2])), held=np.array([[0.0] * 3, [1, 5, 5]]))
     assert signs.known(3.0).tolist() == [False, True, False]

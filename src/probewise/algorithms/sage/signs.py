@@ -55,11 +55,15 @@ class Signs:
         changed = inside != self.inside
         if not changed.any():
             return self
-        held, own, order = self.held.copy(), self.own, self.order
-        for item in self.order[changed[self.order]].tolist():
-            at = int(np.flatnonzero(order == item)[0])
-            behind = order[at + 1 :]
-            held[:, behind] = np.minimum(held[:, behind], held[:, item : item + 1])
-            order = np.append(np.delete(order, at), item)
-            held[:, item], own = own, held[:, item].copy()
-        return Signs(inside, order, held, own)
+        mask = changed[self.order]
+        kept, moved = self.order[~mask], self.order[mask]
+        now = self.held[:, self.order]
+        # each item that changes has passed on the least of those before it, and so has what stands behind it
+        least = np.minimum.accumulate(np.where(mask, now, np.inf), axis=1)
+        passed = least[:, mask]
+        held = np.empty_like(self.held)
+        held[:, kept] = np.minimum(now, least)[:, ~mask]
+        taken = np.column_stack([self.own, passed[:, :-1]])  # of the pattern that was in front before each change
+        taken[:, :-1] = np.minimum(taken[:, :-1], passed[:, -1:])
+        held[:, moved] = taken
+        return Signs(inside, np.append(kept, moved), held, passed[:, -1])

@@ -24,7 +24,6 @@ CASES: dict[str, tuple[int, pw.Goal]] = {
     "top 10 of 1,000": (1_000, pw.TopM(10, epsilon=0.2)),
     "top 10 of 1,000, exactly": (1_000, pw.TopM(10)),
     "above a limit, of 10,000": (10_000, pw.Above(1.0, epsilon=0.2)),
-    "above a limit, of 10,000, exactly": (10_000, pw.Above(1.0)),
     "above a limit, of 10,000, a share": (10_000, pw.Above(1.0, epsilon=0.2, promise="share")),
     "better than a control, of 10,000": (10_000, pw.BetterThan("0", epsilon=0.2)),
     "better than a control, of 10,000, a share": (10_000, pw.BetterThan("0", epsilon=0.2, promise="share")),

@@ -194,18 +194,53 @@ def test_the_command_line_takes_a_budget(tmp_path: Path, table: Path) -> None:
 def test_the_confidence_to_be_expected_is_that_of_played_searches() -> None:
     problem, goal = pw.Problem(np.eye(3)), pw.BestItem(0.05)
     wide, narrow = (attaining(problem, goal, pw.BestGuess(30, 15), gap) for gap in (6.0, 0.01))
-    assert wide is not None
-    assert narrow is not None
+    assert not isinstance(wide, str)
+    assert not isinstance(narrow, str)
     assert wide.right == PLAYED
     assert wide.mean > 0.9
     assert 0.0 <= wide.least <= wide.mean <= wide.most <= 1.0
     assert narrow.mean < 0.5
     assert wide == attaining(problem, goal, pw.BestGuess(30, 15), 6.0)
     low = attaining(problem, pw.BestItem(0.05, minimise=True), pw.BestGuess(30, 15), 6.0)
-    assert low is not None
+    assert not isinstance(low, str)
     assert low.right == PLAYED
-    assert attaining(problem, goal, pw.Sage(), 6.0) is None  # it has no budget
-    assert attaining(pw.Problem(np.eye(3), outcome=pw.Bounded()), goal, pw.BestGuess(30), 0.5) is None
+
+
+@pytest.mark.parametrize(
+    ("problem", "gap"),
+    [
+        (pw.Problem(np.eye(3), outcome=pw.Bounded()), 0.7),
+        (pw.Problem(np.eye(3), outcome=pw.Bounded(-50, 150)), 140.0),
+        (pw.Problem(np.eye(3), outcome=pw.Poisson(rate=4.0)), 12.0),
+        (pw.Problem(np.eye(3), sigma="unknown"), 4.0),
+    ],
+)
+def test_other_laws_are_played_too(problem: pw.Problem, gap: float) -> None:
+    goal = pw.BestItem(0.05)
+    wide, narrow = (attaining(problem, goal, pw.BestGuess(60, 20), own) for own in (gap, 0.01 * gap))
+    assert not isinstance(wide, str)
+    assert not isinstance(narrow, str)
+    assert wide.mean > narrow.mean + 0.3
+    assert wide.right == PLAYED
+    assert narrow.mean < 0.5
+
+
+def test_where_no_search_is_played_it_is_said_why(tmp_path: Path, table: Path) -> None:
+    problem, goal = pw.Problem(np.eye(3), outcome=pw.Bounded()), pw.BestItem(0.05)
+    assert attaining(problem, goal, pw.Sage(), 0.5) == "sage does not plan for a budget"
+    assert attaining(problem, goal, pw.BestGuess(30), 1.5) == (
+        "outcomes of the law 'bounded' do not reach far enough for a gap of 1.5"
+    )
+    assert attaining(problem, goal, pw.BestGuess(30), 0.0) == "there is nothing to tell apart"
+    large = pw.Problem(np.eye(3), np.random.default_rng(0).random((70_000, 3)))
+    assert (
+        attaining(large, goal, pw.BestGuess(30), 0.5) == "there are too many items and probes to play searches on them"
+    )
+    given = ("--outcome", "bounded", "--budget", "16", "--seed", "0", "--gap", "2", "--gap", "0.02", "--dry-run")
+    made = run("new", str(tmp_path / "a.campaign"), "--probes", str(table), *given)
+    said = " ".join(made.output.split())
+    assert "There is no forecast of the confidence after 16 measurements: outcomes of the law 'bounded' do not" in said
+    assert "Confidence in the best guess after 16 measurements" in said
 
 
 @pytest.mark.parametrize("other", [("--algorithm", "rage"), ("--rounds", "4"), ("--min-batch", "4")])

@@ -9,7 +9,7 @@ import pytest
 import probewise as pw
 from probewise.algorithms.base import Forecast
 from probewise.algorithms.sage.forecasting import DRAWS, PARAMETERS, even_race, race
-from probewise.campaign.findings.prospect import prospects, remarks
+from probewise.campaign.findings.prospect import prospects, remarks, unforeseen
 from probewise.design import remembering
 from probewise.measurements import Measurements
 from probewise.simulation import LinearEnvironment
@@ -116,6 +116,11 @@ def test_nothing_is_forecast_from_nothing():
     unknown = pw.Problem(np.eye(3), sigma="unknown")
     first = forecasts(unknown, np.array([1.0, 0.0, 0.0]), pw.Sage(), 0)[0][1]
     assert first is None, "the first round has too few replicates to bound the noise"
+    told = Measurements(np.array([2, 2, 2]), np.array([1.0, 0.6, 0.4]), np.ones(3))
+    state = pw.Sage().tell(unknown, GOAL, pw.Sage().init(unknown, GOAL), told)
+    assert "too few replicates yet to bound the noise" in pw.Sage().unforeseen(unknown, GOAL, state)
+    assert "nothing has been measured yet" in pw.Sage().unforeseen(problem, GOAL, pw.Sage().init(problem, GOAL))
+    assert pw.Rage().unforeseen(problem, GOAL) == "There is no forecast of what is left: rage makes none."
 
 
 def test_rounds_are_batches_and_costs_are_costs():
@@ -188,7 +193,10 @@ def test_lists_are_forecast(goal):
 def test_a_share_of_a_list_is_not_forecast():
     problem, goal, sage = pw.Problem(np.eye(3)), pw.Above(0.5, 0.1, promise="share"), pw.Sage()
     told = Measurements(np.array([20, 20, 20]), np.array([1.0, 0.6, 0.4]), np.ones(3))
-    assert sage.forecast(problem, goal, sage.tell(problem, goal, sage.init(problem, goal), told)) is None
+    state = sage.tell(problem, goal, sage.init(problem, goal), told)
+    assert sage.forecast(problem, goal, state) is None
+    assert sage.unforeseen(problem, goal, state) == sage.unforeseen(problem, goal)
+    assert sage.unforeseen(problem, goal).startswith("There is no forecast of what is left: a list of which a share")
 
 
 def test_a_misfit_makes_a_forecast_longer_and_may_leave_no_end_in_sight():
@@ -201,6 +209,7 @@ def test_a_misfit_makes_a_forecast_longer_and_may_leave_no_end_in_sight():
         found.append(sage.forecast(problem, goal, state))
     assert found[1].measurements > 1.5 * found[0].measurements
     assert found[2] is None
+    assert "the misfit that is allowed for may explain" in sage.unforeseen(problem, goal, state)
 
 
 def test_designs_to_come_are_for_what_is_open_in_a_draw():
@@ -214,3 +223,51 @@ def test_designs_to_come_are_for_what_is_open_in_a_draw():
     assert len(rows) == len(state.alive) - 1
     assert lengths.max() == pytest.approx(math.sqrt(2.0))  # the closest, in units of its own lead
     assert lengths.min() < 0.8
+
+
+def shares(algorithm=None):
+    """A problem whose list may have a share of wrong items, or another algorithm for its best item."""
+    goal = pw.Above(0.5, 0.1, promise="share") if algorithm is None else pw.BestItem()
+    return pw.Problem(np.eye(3), item_names=["A", "B", "C"]), goal, algorithm or pw.Sage()
+
+
+@pytest.mark.parametrize("algorithm", [None, pw.Rage()])
+def test_where_there_is_no_forecast_status_report_and_result_say_why(algorithm, tmp_path):
+    problem, goal, own = shares(algorithm)
+    campaign = pw.Campaign.create(tmp_path / "one.campaign", problem, goal, own, seed=0)
+    rows = campaign.ask()
+    campaign.tell(rows.filled([0.5] * len(rows["measurement"])))
+    standing = campaign.status()
+    assert standing.forecast is None
+    assert standing.unforeseen == own.unforeseen(problem, goal)
+    assert campaign.result().outlook == standing.unforeseen != ""
+    campaign.report(tmp_path / "one.html")
+    assert standing.unforeseen in (tmp_path / "one.html").read_text(encoding="utf-8")
+    (said,) = unforeseen(problem, goal, own)
+    assert said.startswith("While it is measured there will be no forecast of what is left: ")
+
+
+def test_the_way_to_the_answer_is_what_was_measured_of_all_that_is_expected(tmp_path):
+    problem = pw.Problem(np.eye(3))
+    campaign = pw.Campaign.create(tmp_path / "one.campaign", problem, pw.BestItem(), pw.Sage(), seed=0)
+    assert campaign.status().way == 0.0
+    rows = campaign.ask()
+    campaign.tell(rows.filled([0.1 * (name == "probe1") for name in rows["probe"]]))
+    standing = campaign.status()
+    measured, left = standing.measurements, standing.forecast["measurements"]
+    assert 0 < standing.way == measured / (measured + left) < 1
+    assert standing.progress < standing.way  # accounts have made nothing yet
+
+
+def test_a_result_without_an_answer_says_what_is_left():
+    problem = pw.Problem(np.eye(3))
+    found = pw.identify(problem, measure=lambda i: 0.01 * (i == 0), algorithm=pw.Sage(), budget=30, seed=0)
+    assert found.status == "budget exhausted"
+    assert found.outlook.startswith("About ")
+    assert found.outlook.endswith(".")
+    share = pw.Above(0.5, 0.1, promise="share")
+    found = pw.identify(problem, share, measure=lambda i: 0.5 + 0.0 * i, algorithm=pw.Sage(), budget=30, seed=0)
+    assert found.outlook == pw.Sage().unforeseen(problem, share)
+    sure = pw.identify(problem, measure=lambda i: 100.0 * (i == 0), seed=0)
+    assert (sure.status, sure.outlook) == ("identified", "")
+    assert list(unforeseen(problem, pw.BestItem(), pw.Sage())) == []

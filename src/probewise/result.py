@@ -49,6 +49,8 @@ class Result:
     """What the model behind a guess predicts, which is heuristic; None if there is none."""
     guess: tuple[str, ...] = ()
     """Names of the best guess of a campaign that is not decided: ``confidence`` is what it has attained."""
+    outlook: str = ""
+    """What is left to go, in one sentence, or why there is no forecast of it; empty once there is an answer."""
 
     @property
     def item(self) -> int | None:

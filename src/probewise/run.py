@@ -46,7 +46,7 @@ def identify(
     problem: Problem,
     goal: Goal | None = None,
     *,
-    measure: Callable[[NDArray[np.int64]], ArrayLike],
+    measure: Callable[[NDArray[np.int64]], ArrayLike | tuple[ArrayLike, ArrayLike]],
     algorithm: Algorithm[Any] | None = None,
     seed: int | None = None,
     progress: Callable[[Progress], None] | None = None,
@@ -54,6 +54,10 @@ def identify(
     batch: int | None = None,
 ) -> Result:
     """Find the best item by calling ``measure(indices) -> outcomes`` round by round, one outcome per index in order.
+
+    ``measure`` may return a pair ``(outcomes, weights)`` instead: a value of weight w has noise of the scale σ/√w, as a
+    mean of w measurements, and a count has w times the exposure. What is proven needs weights that were known before
+    the outcomes of their round: none may be computed from them (docs/howto/means.md).
 
     At most ``budget`` measurements are made, at most ``batch`` at once. The result is then the best guess, with the
     confidence that it has attained. If no algorithm is named and the best item is wanted, they are planned for the best
@@ -63,35 +67,69 @@ def identify(
 
     def observe(counts: Counts, step: int) -> Measurements:
         indices = np.repeat(np.arange(problem.n_probes), counts)
-        measured = measure(indices)
-        try:
-            outcomes = np.asarray(measured, dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InvalidMeasurements(f"measure must return numbers, one per index ({error}).") from None
-        if outcomes.shape != indices.shape:
-            raise InvalidMeasurements(
-                f"measure must return one outcome per index, asked for {indices.size}, got shape {outcomes.shape}."
-            )
-        found = Measurements.from_outcomes(problem.n_probes, indices, outcomes)
-        if not (possible := law.possible(outcomes)).all():
-            at = int(np.argmin(possible))
-            raise InvalidMeasurements(
-                f"outcomes follow the law '{law.name}', each {law.expected}, but measure returned {outcomes[at]:g} for "
-                f"probe '{problem.probe_names[indices[at]]}'."
-            )
-        return found
+        return _told(problem, chosen, indices, measure(indices))
 
-    law, entropy = problem.outcome, np.random.SeedSequence(seed).entropy
-    wanted = goal or usual_goal(problem)
+    entropy, wanted = np.random.SeedSequence(seed).entropy, goal or usual_goal(problem)
+    chosen = planned(problem, algorithm, wanted, budget, batch)
     with remembering():
         return loop(
             problem,
             wanted,
-            planned(problem, algorithm, wanted, budget, batch),
+            chosen,
             observe=observe,
             stream=lambda step: np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(step,))),
             progress=progress,
             budget=budget,
+        )
+
+
+def _told(problem: Problem, algorithm: Algorithm[Any], indices: Counts, returned: Any) -> Measurements:
+    """What ``measure`` has returned: outcomes, or a pair of outcomes and weights; refused if it cannot be that."""
+    law, weights = problem.outcome, None
+    if isinstance(returned, tuple) and len(returned) == 2 and all(map(np.ndim, returned)):
+        returned, weights = returned[0], _numbers(returned[1], indices, "weight")
+        _check_weights(problem, algorithm, weights, indices)
+    outcomes = _numbers(returned, indices, "outcome")
+    if not (possible := law.possible(outcomes)).all() and np.isfinite(outcomes).all():
+        at = int(np.argmin(possible))
+        raise InvalidMeasurements(
+            f"outcomes follow the law '{law.name}', each {law.expected}, but measure returned {outcomes[at]:g} for "
+            f"probe '{problem.probe_names[indices[at]]}'."
+        )
+    if weights is not None and law.summed == "total":
+        outcomes = outcomes / weights  # the count of one unit of exposure
+    return Measurements.from_outcomes(problem.n_probes, indices, outcomes, weights)
+
+
+def _numbers(returned: Any, indices: Counts, what: str) -> Array:
+    """(k,): one number per index."""
+    try:
+        found = np.asarray(returned, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidMeasurements(f"measure must return numbers, one per index ({error}).") from None
+    if found.shape != indices.shape:
+        raise InvalidMeasurements(
+            f"measure must return one {what} per index, asked for {indices.size}, got shape {found.shape}."
+        )
+    return found
+
+
+def _check_weights(problem: Problem, algorithm: Algorithm[Any], weights: Array, indices: Counts) -> None:
+    law, valid = problem.outcome, np.isfinite(weights) & (weights > 0)
+    if law.weighed is None or not law.known:
+        raise InvalidMeasurements(
+            f"weights need noise of a known scale, or counts; outcomes follow the law '{law.name}'"
+            f"{'' if law.known else ' of unknown scale'}, so measure must return outcomes alone."
+        )
+    if not algorithm.takes_any_rounds:
+        raise InvalidMeasurements(
+            f"{algorithm.name} relies on the noise that is stated, and measure returned weights; choose Sage."
+        )
+    if not valid.all():
+        at = int(np.argmin(valid))
+        raise InvalidMeasurements(
+            f"weights must be positive and finite, but measure returned {weights[at]:g} for probe "
+            f"'{problem.probe_names[indices[at]]}'."
         )
 
 
@@ -157,8 +195,11 @@ def loop(
     items = answer if answer is not None else algorithm.standing(problem, goal, state).guess or None
     sure = algorithm.confidence(problem, goal, state) if algorithm.attains and items is not None else None
     guess = algorithm.prediction(problem, goal, state) if algorithm.predicts and answer is None else None
-    names = tuple(problem.item_names[i] for i in items or ())
-    return Result(items, names, data.n, data.cost(problem.cost), rounds, status, theta, tuple(history), sure, guess)
+    names, left = tuple(problem.item_names[i] for i in items or ()), ""
+    if answer is None and keep:
+        left = algorithm.outlook(problem, goal, state)
+    cost = data.cost(problem.cost)
+    return Result(items, names, data.n, cost, rounds, status, theta, tuple(history), sure, guess, outlook=left)
 
 
 def _estimate(problem: Problem, data: Measurements) -> Array:

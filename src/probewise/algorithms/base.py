@@ -60,6 +60,14 @@ class Forecast:
     rounds: int | None
     """Rounds, or batches, that they take; None where the number is rough."""
 
+    @property
+    def sentence(self) -> str:
+        """The number and, if it is not rough, its interval."""
+        about = f"About {self.measurements:,} more measurements are needed"
+        if self.low is None or self.high is None:
+            return f"{about}."
+        return f"{about}, with probability 80 % between {self.low:,} and {self.high:,}."
+
 
 class Algorithm(abc.ABC, Generic[S]):
     """A sampling rule, a stopping rule and a recommendation; it never loops, draws outcomes or sees θ."""
@@ -186,12 +194,26 @@ class Algorithm(abc.ABC, Generic[S]):
         """What is left to do, a pure function of the state; None while it cannot be told."""
         raise InvalidAlgorithm(f"{self.name} cannot forecast what is left to do; choose one that can, such as Sage.")
 
+    def unforeseen(self, problem: Problem, goal: Goal, state: S | None = None) -> str:
+        """One sentence that says why ``forecast`` is None in a state or, without one, will always be; empty if not."""
+        return "" if self.forecasts else no_forecast(f"{self.name} makes none")
+
+    def outlook(self, problem: Problem, goal: Goal, state: S) -> str:
+        """What is left to do, in one sentence, or why that cannot be told."""
+        ahead = self.forecast(problem, goal, state) if self.forecasts else None
+        return self.unforeseen(problem, goal, state) if ahead is None else ahead.sentence
+
     def forecast_for_gap(self, problem: Problem, goal: Goal, gap: float) -> Forecast:
         """Before the first round: what it takes if items differ by ``gap`` where it matters and all is hard to tell.
 
         The gap is in units of outcomes or, if the scale of the noise is unknown, of the noise.
         """
         raise InvalidAlgorithm(f"{self.name} cannot forecast what is left to do; choose one that can, such as Sage.")
+
+
+def no_forecast(why: str) -> str:
+    """The sentence that stands where a forecast of what is left would stand."""
+    return f"There is no forecast of what is left: {why}."
 
 
 AnyAlgorithm = Algorithm[Any]

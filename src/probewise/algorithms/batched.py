@@ -131,6 +131,10 @@ class Batched(Algorithm[Any]):
         """The forecast of the algorithm; each of its rounds may take several batches."""
         return self.algorithm.forecast(problem, goal, state)
 
+    def unforeseen(self, problem: Problem, goal: Goal, state: Any | None = None) -> str:
+        """What the algorithm says."""
+        return self.algorithm.unforeseen(problem, goal, state)
+
     def forecast_for_gap(self, problem: Problem, goal: Goal, gap: float) -> Forecast:
         """The forecast of the algorithm; each of its rounds may take several batches."""
         return self.algorithm.forecast_for_gap(problem, goal, gap)

@@ -163,6 +163,10 @@ class BestGuess(Algorithm[Guessed]):
         guess = self.standing(problem, goal, state).leader
         return state.judged.confidence(problem, goal, guess)
 
+    def unforeseen(self, problem: Problem, goal: Goal, state: Guessed | None = None) -> str:
+        """Nothing: what is left is what is left of the budget."""
+        return ""
+
     @few
     def prediction(self, problem: Problem, goal: Goal, state: Guessed) -> Prediction | None:
         """The model's guess, with its interval, and what the next batch may add to it; heuristic."""

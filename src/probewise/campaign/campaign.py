@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from probewise.algorithms import Algorithm, Sage
+from probewise.algorithms import Algorithm, Forecast, Sage
 from probewise.campaign.exchange import entry
 from probewise.campaign.exchange.asked import asked
 from probewise.campaign.exchange.rows import Rows, all_rows, no_rows, open_rows, own_columns
@@ -292,7 +292,8 @@ class Campaign:
         state = "identified" if items is not None else "undecided" if ledger.declared is None else "not certified"
         guess = () if items is not None else tuple(standing.recipes)
         found = Result(items, standing.answer or (), data.n, standing.cost, len(rounds), state, theta, rounds)
-        return replace(found, confidence=standing.confidence, guess=guess)
+        ahead = "" if standing.forecast is None or items is not None else Forecast(**standing.forecast).sentence  # type: ignore[arg-type]
+        return replace(found, confidence=standing.confidence, guess=guess, outlook=ahead or standing.unforeseen)
 
     def report(self, path: str | Path) -> None:
         """Write one HTML file with the decision, the evidence and every record."""

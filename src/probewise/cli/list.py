@@ -42,6 +42,7 @@ def command(as_json: bool) -> None:
         output.facts([(word, "", str(row[key])) for word, key in lines])
     output.title("Goals, for the option --goal")
     output.facts([(str(row["name"]), "", str(row["summary"])) for row in goals])
+    output.say("Each may be asked the other way round, where low outcomes are wanted, by --minimise.")
     output.title("Laws of outcomes, for the option --outcome")
     output.facts([(str(row["name"]), "", str(row["summary"])) for row in laws])
 

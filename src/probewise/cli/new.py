@@ -164,7 +164,7 @@ def command(
     """
     from probewise.campaign import Memory
     from probewise.campaign.findings.attaining import attaining
-    from probewise.campaign.findings.prospect import by_rounds, prospects, remarks
+    from probewise.campaign.findings.prospect import by_rounds, prospects, remarks, unforeseen
     from probewise.campaign.state.charter import check_share
     from probewise.design import remembering
     from probewise.run import check
@@ -185,7 +185,8 @@ def command(
     _check_gaps(gaps, goal)
     if outcome_range is not None and outcome_range[0] >= outcome_range[1]:
         raise click.UsageError(f"--outcome-range must be LOW below HIGH, got {outcome_range[0]:g} {outcome_range[1]:g}")
-    odd = [*[_UNSAID] * source.noise_unsaid, *remarks(problem, outcome_range or (-math.inf, math.inf))]
+    span = outcome_range or (-math.inf, math.inf)
+    odd = [*[_UNSAID] * source.noise_unsaid, *remarks(problem, span), *unforeseen(problem, goal, chosen)]
     with output.working("Forecasting", quiet=as_json), remembering():  # one design for the forecast and the campaign
         first = goal.at((1.0 - amendments) * goal.delta)  # what the data as they come may spend
         expected = prospects(problem, first, chosen, gaps)
@@ -207,7 +208,9 @@ def command(
         )  # before anything is printed: whoever reads that may leave
     if as_json:
         found = _json(campaign, expected, odd) | roles(problem) | {"round_choices": _choices(choice)}
-        found |= {"confidences": [{"gap": gap} | own._asdict() for gap, own in sure.items() if own is not None]}
+        found |= {
+            "confidences": [{"gap": gap} | own._asdict() for gap, own in sure.items() if not isinstance(own, str)]
+        }
         output.print_json(found | {"out": None if dry_run else store.name})
         return
     set_aside = f"Set aside for amendments: {100 * amendments:.4g} % of delta; the forecast counts with the rest."
@@ -258,15 +261,17 @@ def _print_choices(
         output.table(["rounds", "measurements"], [*rows, [f"{many.rounds}", output.number(many.measurements)]])
 
 
-def _print_confidences(budget: int, sure: dict[float, Attained | None], quantity: Quantity) -> None:
+def _print_confidences(budget: int, sure: dict[float, Attained | str], quantity: Quantity) -> None:
     """What the confidence in the best guess may be once a budget is spent."""
     from probewise.campaign.findings.attaining import PLAYED
 
     rows = [
         [quantity.difference(f"{gap:g}"), f"{own.mean:.0%}", f"{own.least:.0%} to {own.most:.0%}", f"{own.right}"]
         for gap, own in sure.items()
-        if own is not None
+        if not isinstance(own, str)
     ]
+    for why in dict.fromkeys(own for own in sure.values() if isinstance(own, str)):
+        output.say(f"There is no forecast of the confidence after {plural(budget, 'measurement')}: {why}.")
     if not rows:
         return
     output.say(

@@ -66,13 +66,13 @@ def _recipe(standing: Status) -> None:
 
 
 def _progress(standing: Status) -> None:
-    if standing.progress is None:
+    if (way := standing.way) is None:
         return
-    filled = round(BAR * standing.progress)
+    filled = round(BAR * way)
     bar = Text.assemble(
         ("━" * filled, "blue" if standing.answer is None else "green"),
         ("─" * (BAR - filled), "dim"),
-        f" {100 * standing.progress:.0f} % of the way to the answer",
+        f" {100 * way:.0f} % of the way to the answer",
     )
     output.show(Padding(bar, (0, 0, 1, 1)))
 
@@ -99,6 +99,8 @@ def _facts(campaign: Campaign, standing: Status) -> None:
         words, many = Words(campaign.goal, campaign.ledger.charter.quantity), len(standing.items) + standing.unseen
         facts.append(("still possible", left, f"of {many:,} items may be {words.predicate}"))
     output.facts(facts)
+    if standing.answer is None and standing.unforeseen and standing.measurements:
+        output.say(standing.unforeseen)
 
 
 def _confidence(standing: Status, epsilon: float) -> list[tuple[str, str, str]]:

@@ -97,12 +97,14 @@ def forecasts_or_refuses(build: Build) -> None:
                 continue
             raise AssertionError("an algorithm that does not forecast must refuse to.")
         return
+    expect(not algorithm.unforeseen(problem, goal), "what can be forecast must not be said to have no forecast")
     _check_forecast(algorithm.forecast_for_gap(problem, goal, 1.0))
     for step in range(1000):
         if algorithm.answer(problem, goal, state) is not None:
             break
         ahead = algorithm.forecast(problem, goal, state)
         expect(ahead == algorithm.forecast(problem, goal, state), "the same state must give the same forecast")
+        expect((ahead is None) == bool(algorithm.unforeseen(problem, goal, state)), "no forecast needs its sentence")
         if ahead is not None:
             _check_forecast(ahead)
         rng = np.random.default_rng(step)

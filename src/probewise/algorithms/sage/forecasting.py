@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +13,16 @@ from numpy.typing import NDArray
 from probewise.algorithms.base import Forecast
 from probewise.algorithms.sage.accounts import log_account
 from probewise.algorithms.sage.claims import Claimed, coarse, needed
+from probewise.algorithms.sage.fitting import CANDIDATES, limit, picked, precisions
 from probewise.algorithms.sage.knowledge import Knowledge, enough
 from probewise.algorithms.sage.shared import Shared
+from probewise.algorithms.sage.sided import Sided
 from probewise.coordinates import Array
 from probewise.design import Directions
 from probewise.design.criterion import Vectors
 from probewise.design.farthest import square_norms
-from probewise.estimate import least_squares
-from probewise.goals import Goal
+from probewise.estimate import Estimate, least_squares
+from probewise.goals import BestCombination, Goal
 from probewise.outcomes import Law
 from probewise.problem import Problem
 
@@ -119,11 +121,28 @@ class Race:
         return log_account(self.law, total, precision, unit, self.noise, self.gap)
 
 
+def unplayed(problem: Problem, goal: Goal, state: Any | None) -> str:
+    """Why rounds to come cannot be played, in a state or at all; empty if they can."""
+    if problem.shards is not None:
+        return "items stay in their files, and rounds to come are not played there"
+    if isinstance(goal, BestCombination) and problem.blocks and goal.epsilon == 0:
+        return "rounds to come are not played on combinations of levels"
+    if goal.promise != "all":
+        return "a list of which a share may be wrong grows item by item, and rounds to come are not played for it"
+    if state is None:
+        return ""
+    if not state.data.n:
+        return "nothing has been measured yet"
+    if not math.isfinite(problem.outcome.bound(state.pool.pure_error, goal.delta)):
+        return "there are too few replicates yet to bound the noise"
+    return ""
+
+
 def race(problem: Problem, goal: Goal, state: Knowledge, rng: np.random.Generator, sigma: float) -> Race:
-    """Parameters drawn from N(θ̂, σ²V⁻¹), each with the comparisons of its best item with the others alive."""
+    """Parameters that fit the data, each with the comparisons of its best item with the others alive."""
     alive = state.alive[:RIVALS]
     items = problem.items[alive]
-    values = _drawn(problem, state, rng, sigma) @ items.T
+    values = _fitting(problem, goal, state, rng, sigma) @ items.T
     best = np.argmax(values, axis=1)
     leaders, draw = np.unique(best, return_inverse=True)
     known = [state.collected.get(int(z)) or state.sums(problem, int(z)) for z in alive[leaders]]
@@ -146,17 +165,17 @@ def race(problem: Problem, goal: Goal, state: Knowledge, rng: np.random.Generato
 
 
 def race_of_claims(
-    problem: Problem, goal: Goal, state: Claimed | Shared, rng: np.random.Generator, sigma: float
+    problem: Problem, goal: Goal, state: Claimed | Shared | Sided, rng: np.random.Generator, sigma: float
 ) -> Race:
-    """Parameters drawn in the same way, each with the least clear claims of its own answer.
+    """Parameters drawn from N(θ̂, σ²V⁻¹), each with the least clear claims of its own answer.
 
     Each is taken to have been bet on from the start; accounts that lists share need no more than that of one item.
     """
     fit = least_squares(problem.probes, state.data, sigma=problem.sigma)
     noise = problem.outcome.bound(state.pool.pure_error, goal.delta)
-    wanted = enough(problem, goal) if isinstance(state, Shared) else needed(problem, goal)
+    wanted = enough(problem, goal) if isinstance(state, Shared | Sided) else needed(problem, goal)
     parts = []
-    for theta in _drawn(problem, state, rng, sigma):
+    for theta in _around(fit, PARAMETERS, rng, sigma):
         claims = goal.claims(problem, goal.answer(problem, problem.items @ theta))
         margins = claims.rows @ theta + claims.offsets + goal.epsilon
         clear = margins / np.maximum(np.linalg.norm(claims.rows @ fit.whitener, axis=1), 1e-300)
@@ -173,14 +192,27 @@ def race_of_claims(
         np.array([_padded(part, most) for part in own]) for own in zip(*parts, strict=True)
     )
     unit = np.where(unit > 0, unit, 1.0)
-    boosted = isinstance(state, Shared) and state.boost and problem.outcome.is_normal
+    boosted = isinstance(state, Shared | Sided) and state.boost and problem.outcome.is_normal
     return Race(rows, precision, total, gaps, unit, lacking, noise, problem.outcome, state.prior.gap, boosted)
 
 
-def _drawn(problem: Problem, state: Knowledge | Claimed | Shared, rng: np.random.Generator, sigma: float) -> Array:
-    """(j, d): parameters that fit the data."""
-    fit = least_squares(problem.probes, state.data, sigma=problem.sigma)
-    return np.asarray(fit.theta + sigma * rng.standard_normal((PARAMETERS, fit.whitener.shape[1])) @ fit.whitener.T)
+def _fitting(problem: Problem, goal: Goal, state: Knowledge, rng: np.random.Generator, sigma: float) -> Array:
+    """(j, d): of parameters drawn from N(θ̂, σ²V⁻¹), those that ``picked`` chooses by all pairs of items alive."""
+    fit, items = least_squares(problem.probes, state.data, sigma=problem.sigma), problem.items[state.alive[:RIVALS]]
+    drawn = np.vstack([fit.theta, _around(fit, CANDIDATES, rng, sigma)])
+    pairs = items[:, None, :] - items
+    known, unit = precisions(pairs, fit.whitener), precisions(pairs, state.prior.whitener)
+    values, each = drawn @ items.T, np.arange(len(drawn))
+    best = np.argmax(values, axis=1)
+    leads = (values[each, best][:, None] - values + goal.epsilon) * np.sqrt(known[best]) / sigma
+    leads[~pairs.any(axis=2)[best]] = np.inf
+    limits = limit(known, unit, enough(problem, goal)) * state.noise(problem, goal) / sigma
+    return np.asarray(drawn[1:][picked(leads, limits[best], PARAMETERS)])
+
+
+def _around(fit: Estimate, count: int, rng: np.random.Generator, sigma: float) -> Array:
+    """(count, d): parameters that fit the data."""
+    return np.asarray(fit.theta + sigma * rng.standard_normal((count, fit.whitener.shape[1])) @ fit.whitener.T)
 
 
 def _padded(part: Array, count: int) -> Array:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from probewise.algorithms.base import Algorithm, Forecast, Standing
+from probewise.algorithms.base import Algorithm, Forecast, Standing, no_forecast
 from probewise.algorithms.batches import Limits
 from probewise.algorithms.planning import allocated, check_recalled, check_stock, kept, plan, unit_whitener
 from probewise.algorithms.sage.claims import Claimed, coarse, needed
@@ -26,6 +26,7 @@ from probewise.algorithms.sage.forecasting import (
     race_of_claims,
     rounds_to_come,
     stacked,
+    unplayed,
 )
 from probewise.algorithms.sage.knowledge import Knowledge, enough
 from probewise.algorithms.sage.opening import Opening
@@ -33,6 +34,7 @@ from probewise.algorithms.sage.peaks import Peaks
 from probewise.algorithms.sage.prior import Items, Memo, Prior
 from probewise.algorithms.sage.scattered import Scattered
 from probewise.algorithms.sage.shared import Shared
+from probewise.algorithms.sage.sided import Sided
 from probewise.coordinates import Counts
 from probewise.design import Directions, remembering, spokes, star
 from probewise.errors import InvalidAlgorithm, InvalidGoal
@@ -51,7 +53,7 @@ _ROUGH = 0.1
 _SEED = 20190621
 """Seed of the draws of a forecast, which makes it a pure function of the state."""
 
-State = Knowledge | Combined | Claimed | Scattered | Shared
+State = Knowledge | Combined | Claimed | Scattered | Shared | Sided
 """What it knows, of the best item, the best combination, or the claims of another answer."""
 
 
@@ -78,6 +80,8 @@ class Sage(Algorithm[State]):
     """Whether the top m are found by one account for each list, where there is no tolerance: docs/lists.md."""
     patient: bool = True
     """Whether small rounds are not bet on where it is unclear who is in front, and large ones are: docs/sage.md."""
+    sides: bool = True
+    """Whether items above a limit, or better than a control, have one account for each pattern: docs/sides.md."""
     lean: bool = False
     """For cheap rounds: one of each probe at first where items are few, and less growth near the end."""
     all_pairs: int | None = 20_000
@@ -114,6 +118,7 @@ class Sage(Algorithm[State]):
         "printed": False,
         "shared": False,
         "patient": False,
+        "sides": False,
         "all_pairs": None,
     }
 
@@ -173,7 +178,7 @@ class Sage(Algorithm[State]):
         state = self._unknowing(problem, goal, memo)
         if self.gap is None:
             return state
-        if problem.outcome.learns or not isinstance(state, Knowledge | Claimed | Shared):
+        if problem.outcome.learns or not isinstance(state, Knowledge | Claimed | Shared | Sided):
             what = "items past memory" if problem.shards is not None else "combinations of levels"
             what = f"outcomes of the law '{problem.outcome.name}'" if problem.outcome.learns else what
             raise InvalidAlgorithm(
@@ -186,8 +191,8 @@ class Sage(Algorithm[State]):
             return Scattered.start(problem, self.tol, memo, opening=self.opening > 0)
         if _combines(problem, goal):
             return Combined.start(problem, goal, self.tol, memo, opening=self.opening > 0)
-        if self._shares(goal):
-            return Shared.start(
+        if kind := self._shares(goal):
+            return kind.start(
                 problem, goal, self.tol, memo,
                 opening=self.opening, boost=self.boost, large=self.patient, lean=self._lean,
             )  # fmt: skip
@@ -272,14 +277,17 @@ class Sage(Algorithm[State]):
             return None
         return expected(*outlook, self.limits.batches)
 
+    def unforeseen(self, problem: Problem, goal: Goal, state: State | None = None) -> str:
+        """Why there is no forecast: what cannot be played at all, or not yet; empty if there is one."""
+        why = unplayed(problem, goal, state)
+        if why or state is None or self.forecast(problem, goal, state) is not None:
+            return no_forecast(why) if why else ""
+        far = "the misfit that is allowed for may explain all that items differ by" if problem.misfit.any() else ""
+        return no_forecast(far or "items may tie, and then there is no end in sight")
+
     def _outlook(self, problem: Problem, goal: Goal, state: State) -> Outlook | None:
         """The rounds to come, played for parameters that fit the data; None while nothing can be played."""
-        if (
-            not isinstance(state, Knowledge | Claimed | Shared)
-            or goal.promise != "all"
-            or not state.data.n
-            or not math.isfinite(problem.outcome.bound(state.pool.pure_error, goal.delta))
-        ):
+        if unplayed(problem, goal, state) or not isinstance(state, Knowledge | Claimed | Shared | Sided):
             return None
         sigma, rng = problem.outcome.guess(state.pool.pure_error), np.random.default_rng(_SEED)
         if isinstance(state, Knowledge):
@@ -324,7 +332,7 @@ class Sage(Algorithm[State]):
         prior = Prior.of(problem, directions, self.tol, opening=self.opening > 0, lean=self._lean)
         rng = np.random.default_rng(_SEED)
         sizes = rounds_to_come(0, lambda n: self._size(n, prior))
-        own = isinstance(goal, BestItem) or _combines(problem, goal) or self._shares(goal)
+        own = isinstance(goal, BestItem) or _combines(problem, goal) or self._shares(goal) is not None
         account = enough(problem, goal) if own else needed(problem, goal)
         hardest = even_race(problem.outcome, gap + goal.epsilon, prior.counted / rho, account, rivals)
         hardest = replace(hardest, gap=None if self.gap is None else self.gap + goal.epsilon)
@@ -342,9 +350,13 @@ class Sage(Algorithm[State]):
         most = self.all_pairs
         return isinstance(goal, BestItem) and most is not None and problem.n_items > max(most, 1)
 
-    def _shares(self, goal: Goal) -> bool:
-        """Whether there is an account for each list."""
-        return self.shared and isinstance(goal, TopM) and goal.epsilon == 0
+    def _shares(self, goal: Goal) -> type[Shared] | type[Sided] | None:
+        """What is known where there is an account for each list; None where there is one for each claim."""
+        if goal.epsilon > 0 or goal.promise != "all":
+            return None
+        if self.sides and goal.separate:
+            return Sided
+        return Shared if self.shared and isinstance(goal, TopM) else None
 
     def _progress(self, problem: Problem, goal: Goal, state: State) -> float:
         """How far the weakest account has come, as far as that is looked at."""

@@ -124,6 +124,12 @@ def remarks(problem: Problem, outcome_range: tuple[float, float] = (-math.inf, m
         yield "The noise is unknown: replicates will tell, so that every probe is measured at least twice in a round."
 
 
+def unforeseen(problem: Problem, goal: Goal, algorithm: Algorithm[Any]) -> Iterator[str]:
+    """What will not be forecast once there are measurements, and why."""
+    if (why := algorithm.unforeseen(*goal.upward(problem))) and problem.n_items > 1:
+        yield why.replace("There is no forecast", "While it is measured there will be no forecast")
+
+
 def _beyond(problem: Problem, low: Array, high: Array) -> tuple[int, list[int]]:
     """How many items have features outside (d,) limits, and which features."""
     if (shards := problem.shards) is not None:

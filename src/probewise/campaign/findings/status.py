@@ -55,7 +55,7 @@ class Status:
     remaining: tuple[str, ...]
     """Items that may be in the answer."""
     progress: float | None
-    """From 0 at the start to 1 at the answer; None if the algorithm cannot say."""
+    """How far the weakest evidence has come, from 0 at the start to 1 at the answer; None if that cannot be said."""
     measurements: int
     """Outcomes that count."""
     cost: float
@@ -104,6 +104,15 @@ class Status:
     """How many more items may be in the answer: of items that stay where they are, few are listed."""
     unseen: int = 0
     """How many more items there are than are shown."""
+    unforeseen: str = ""
+    """One sentence that says why there is no forecast; empty if there is one, and once there is an answer."""
+
+    @property
+    def way(self) -> float | None:
+        """What has been measured of all that the forecast expects; without a forecast, ``progress``."""
+        if self.progress is None or self.forecast is None or self.answer is not None or not self.measurements:
+            return self.progress
+        return self.measurements / (self.measurements + self.forecast["measurements"])
 
     def to_json(self) -> dict[str, Any]:
         """As plain dictionaries and lists."""
@@ -114,7 +123,8 @@ def status(ledger: Ledger, trail: Trail, appraisal: Appraisal) -> Status:
     """Where a campaign stands; writes nothing."""
     problem, algorithm = trail.charter.problem, trail.charter.algorithm
     standing, found, adequacy = appraisal.standing, appraisal.numbers, appraisal.adequacy
-    forecast = algorithm.forecast(*trail.goal.upward(ledger.problem), trail.state) if algorithm.forecasts else None
+    asked = (*trail.goal.upward(ledger.problem), trail.state)
+    forecast = algorithm.forecast(*asked) if algorithm.forecasts else None
     names, data, waiting = problem.item_names, ledger.measured, ledger.waiting
     tests = confirmations(ledger)
     sound = adequacy.certifies and not any(own.contradicts for own in tests)
@@ -161,6 +171,7 @@ def status(ledger: Ledger, trail: Trail, appraisal: Appraisal) -> Status:
         guess=guess,
         unlisted=standing.unlisted,
         unseen=found.unseen.items,
+        unforeseen="" if forecast is not None or trail.answer is not None else algorithm.unforeseen(*asked),
     )
 
 

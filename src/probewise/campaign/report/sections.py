@@ -101,7 +101,7 @@ def missing(view: View) -> str:
         return ""
     waiting = f"Round {status.waiting_round} waits for {plural(status.waiting, 'row')}. " if status.waiting else ""
     if status.forecast is None:
-        return waiting
+        return f"{waiting}{status.unforeseen}" if status.measurements else waiting
     left = {name: float(status.forecast[name]) for name in ("measurements", "low", "high", "cost", "rounds")}
     price = f", at a cost of about {number(left['cost'])}" if view.costly else ""
     span = f"with probability 80 % between {number(left['low'], 0)} and {number(left['high'], 0)}"
@@ -148,8 +148,8 @@ def _tiles(view: View) -> list[Html]:
         sure = attained(status.confidence).removeprefix("confidence ")
         tiles.append(("confidence so far", sure.replace("no confidence", "none")))
     out = [tag("div", tag("dt", name), tag("dd", value)) for name, value in tiles]
-    if status.progress is not None:
-        share = 1.0 if view.declared else min(status.progress, 0.99)
+    if (way := status.way) is not None:
+        share = 1.0 if view.declared else min(way, 0.99)
         bar = tag("svg", tag("rect", width=f"{100 * share:.1f}%", height="100%"), class_="bar", aria_hidden="true")
         out.append(tag("div", tag("dt", "way to the answer"), tag("dd", f"{100 * share:.0f} %"), bar))
     return out

@@ -66,7 +66,7 @@ def _row(name: str, found: dict[str, Any] | str | None) -> Html:
         "li",
         tag("div", title, _badge(found), class_="line"),
         paragraphs(found["sentence"]),
-        progress(found["progress"], found["answer"] is not None),
+        progress(found["way"], found["answer"] is not None),
         tag("p", joined(_facts(name, found), " · "), class_="soft small"),
     )
 

@@ -31,7 +31,18 @@ def summary(desk: Desk, place: str) -> dict[str, Any]:
 
     def work(campaign: Campaign) -> dict[str, Any]:
         now, view = campaign.status(), campaign.records
-        own = ("item", "leader", "progress", "measurements", "rounds", "waiting", "waiting_round", "due", "sentence")
+        own = (
+            "item",
+            "leader",
+            "progress",
+            "way",
+            "measurements",
+            "rounds",
+            "waiting",
+            "waiting_round",
+            "due",
+            "sentence",
+        )
         found = {name: getattr(now, name) for name in own}
         return plain_object(
             found

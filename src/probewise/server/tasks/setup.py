@@ -12,7 +12,7 @@ from typing import Any
 import probewise as pw
 from probewise.algorithms import Algorithm, Forecast, algorithm_named
 from probewise.campaign import Campaign, Memory
-from probewise.campaign.findings.prospect import by_rounds, prospects, remarks
+from probewise.campaign.findings.prospect import by_rounds, prospects, remarks, unforeseen
 from probewise.campaign.findings.words import Words
 from probewise.design import remembering
 from probewise.errors import InvalidCampaign, InvalidGoal, InvalidProblem
@@ -71,7 +71,7 @@ def examine(desk: Desk, settings: dict[str, Any], limits: dict[str, int]) -> dic
             "question": Words(goal, Quantity(more["outcome_name"], more["unit"])).question,
             "confidence": 1.0 - goal.delta,
             "assurance": goal.assurance(goal.delta),
-            "remarks": [*said, *odd, *remarks(problem, limit)],  # type: ignore[arg-type]
+            "remarks": [*said, *odd, *remarks(problem, limit), *unforeseen(problem, goal, algorithm)],  # type: ignore[arg-type]
             "known": problem.outcome.known,
             "costly": bool((problem.cost != 1.0).any()),
             "forecasts": [{"gap": gap} | vars(row) for gap, row in expected.items()],

@@ -59,11 +59,48 @@ def test_who_cannot_do_it_says_why(cells, monkeypatch):
     assert "not on a Monday." in page
 
 
-def test_a_method_that_would_take_too_long_is_left_out():
-    (found,) = arena.arena(["m-lingape"], ["near tie"], Scale((0.1,), 4, 1e-6))
-    assert re.fullmatch(
-        r"left out at this scale: a run would take about \d+ s, and a cell may take 1e-06 s\.", found.refused
-    )
+def test_runs_that_take_too_long_are_cut_and_said_to_be(tmp_path):
+    (found,) = arena.arena(["m-lingape"], ["near tie"], Scale((0.1,), 4, 1e-6), journal=tmp_path)
+    assert found.cut
+    assert found.unfinished == found.runs == 3
+    assert re.fullmatch(r"3 of 3 runs had not ended at \d+\.\d times the limit\.", found.refused)
+    page = arena_page.drawn([found, cell("sage", 2.0)], scale="quick", seed=0)
+    assert "What was cut for time" in page
+    assert found.refused in page
+    assert "What cannot be done" not in page
+    (again,) = arena.arena(["m-lingape"], ["near tie"], Scale((0.1,), 4, 1e-6), journal=tmp_path)
+    assert (again.refused, again.spent) == (found.refused, found.spent)  # it was not run again
+
+
+def test_a_run_may_take_what_the_time_allows(monkeypatch):
+    """By the time that more measurements take: here a second for the first plan, and a millisecond for each."""
+    problem, theta = GROUNDS["coins"].draw()
+    fight = arena._Fight("uniform", "coins", 0.1, 100.0, Scale((0.1,), 4, 30.0), 0, None)
+    tried, ending = [], 10**9
+
+    def once(self, problem, theta, algorithm, ground, most):
+        tried.append(most)
+        return 1.0 + 1e-3 * most, most >= ending
+
+    monkeypatch.setattr(arena._Fight, "_once", once)
+    most, seconds = fight._afforded(problem, theta, pw.Uniform(), GROUNDS["coins"])
+    assert most == pytest.approx(9_000, rel=1e-6)
+    assert seconds == 10.0
+    assert tried == [300, 300, 1200, 4800]
+    tried.clear()
+    ending = 4000
+    assert fight._afforded(problem, theta, pw.Uniform(), GROUNDS["coins"]) == (100_000, pytest.approx(5.8))
+
+
+@pytest.mark.parametrize("instance", GROUNDS)
+def test_every_instance_has_an_answer_and_a_limit(instance):
+    ground = GROUNDS[instance]
+    try:
+        problem, theta = ground.draw()
+    except pw.DataUnavailable as error:
+        pytest.skip(str(error))
+    assert np.isfinite(theta).all()
+    assert 0.0 < arena.limit(problem, theta, ground.goal) < 1e9
 
 
 def test_data_that_cannot_be_had_are_named(monkeypatch):
@@ -89,7 +126,7 @@ def test_cells_are_spread_over_workers(cells, tmp_path):
     found = arena.arena(["sage", "uniform"], ["coins"], SMALL, seed=3, workers=2, journal=tmp_path)
     found = arena.ordered(found, ["sage", "uniform"], ["coins"])
     alone = [c for c in cells if c.instance == "coins" and c.method != "xy-oracle"]
-    assert [c._replace(seconds=0.0) for c in found] == [c._replace(seconds=0.0) for c in alone]
+    assert [c._replace(seconds=0.0, spent=0.0) for c in found] == [c._replace(seconds=0.0, spent=0.0) for c in alone]
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,9 @@ STAKES = 12
 class Accounts:
     """log K_k(z) = log w_k + κ_k·A(z) - κ_k²/2·B(z) for every set z at once and stakes κ_k, k = 0, 1, 2, …
 
-    A(z) and B(z) are sums over elements. A round with N measurements, means m, variances c of these means and the leader
-    l adds N(l-z)'m to A and N²·Σ_{e in l or z, not both} c_e to B: docs/sets.md, Lemma 1. So every stake, however
-    small, has been bet with from the first round on, whenever it is looked at.
+    A(z) and B(z) are sums over elements. A round with N measurements, means m, variances c of these means and the
+    leader l adds N(l-z)'m to A and N²·Σ_{e in l or z, not both} c_e to B: docs/sets.md, Lemma 1. So every stake,
+    however small, has been bet with from the first round on, whenever it is looked at.
     """
 
     largest: float

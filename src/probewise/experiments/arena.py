@@ -60,7 +60,7 @@ class Scale:
     """Processor time that a cell may take, about; slow methods get fewer runs, or are cut, and the page says so."""
 
 
-SCALES: dict[str, Scale] = {"quick": Scale((0.05,), 12, 4.0), "full": Scale((0.2, 0.05, 0.01), 1_000, 600.0)}
+SCALES: dict[str, Scale] = {"quick": Scale((0.05,), 12, 8.0), "full": Scale((0.2, 0.05, 0.01), 1_000, 600.0)}
 """Name -> scale; quick takes less than half an hour on two cores."""
 
 

@@ -158,6 +158,8 @@ def test_runs_that_are_given_up_are_no_errors(monkeypatch):
     (found,) = arena.arena(["uniform"], ["coins"], SMALL)
     assert found.unfinished == found.runs
     assert found.wrong == 0
+    assert found.measurements >= 0.5 * found.limit  # it would have taken more, however few it had made
+    assert "uniform" in arena_page.drawn([found], scale="quick", seed=0)
 
 
 def test_losses_are_said_with_their_proof():

@@ -98,9 +98,7 @@ GROUNDS: dict[str, Ground] = {
     "many probes": Ground(TRAPS["many probes"].draw, TRAPS["many probes"].noise, "hostile", TRAPS["many probes"].why),
     "coins": Ground(TRAPS["coins"].draw, TRAPS["coins"].noise, "hostile", TRAPS["coins"].why),
     "suzuki": Ground(_recorded, None, "recorded", "247 recorded yields; outcomes drawn about the quadratic fit"),
-    "barley": Ground(
-        _barley, None, "recorded", "yields of ten varieties in twelve places, within 2 bushels", BestItem(epsilon=2.0)
-    ),
+    "barley": Ground(_barley, None, "recorded", "two best of ten varieties, by yields in twelve places", TopM(2)),
     "4 of 12 elements": Ground(
         partial(_values, 12, 3), None, "sets", "the best 4 of 12, of 495 sets", BestSet(Subsets(12, 4)), "sets"
     ),

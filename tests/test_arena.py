@@ -13,6 +13,7 @@ import probewise as pw
 from probewise.experiments import arena, arena_page
 from probewise.experiments.arena import Cell, Scale
 from probewise.experiments.grounds import GROUNDS
+from probewise.tables import Table
 
 SMALL = Scale((0.1,), 4, 60.0)
 
@@ -59,11 +60,56 @@ def test_who_cannot_do_it_says_why(cells, monkeypatch):
     assert "not on a Monday." in page
 
 
-def test_a_method_that_would_take_too_long_is_left_out():
-    (found,) = arena.arena(["m-lingape"], ["near tie"], Scale((0.1,), 4, 1e-6))
-    assert re.fullmatch(
-        r"left out at this scale: a run would take about \d+ s, and a cell may take 1e-06 s\.", found.refused
-    )
+def test_runs_that_take_too_long_are_cut_and_said_to_be(tmp_path):
+    (found,) = arena.arena(["m-lingape"], ["near tie"], Scale((0.1,), 4, 1e-6), journal=tmp_path)
+    assert found.cut
+    assert found.unfinished == found.runs == 3
+    assert re.fullmatch(r"3 of 3 runs had not ended at \d+\.\d times the limit\.", found.refused)
+    page = arena_page.drawn([found, cell("sage", 2.0)], scale="quick", seed=0)
+    assert "What was cut for time" in page
+    assert found.refused in page
+    assert "What cannot be done" not in page
+    (again,) = arena.arena(["m-lingape"], ["near tie"], Scale((0.1,), 4, 1e-6), journal=tmp_path)
+    assert (again.refused, again.spent) == (found.refused, found.spent)  # it was not run again
+
+
+def test_a_run_may_take_what_the_time_allows(monkeypatch):
+    """By the time that more measurements take: here a second for the first plan, and a millisecond for each."""
+    problem, theta = GROUNDS["coins"].draw()
+    fight = arena._Fight("uniform", "coins", 0.1, 100.0, Scale((0.1,), 4, 30.0), 0, None)
+    tried, ending = [], 10**9
+
+    def once(self, problem, theta, algorithm, ground, most):
+        tried.append(most)
+        return 1.0 + 1e-3 * most, most >= ending
+
+    monkeypatch.setattr(arena._Fight, "_once", once)
+    most, seconds = fight._afforded(problem, theta, pw.Uniform(), GROUNDS["coins"])
+    assert most == pytest.approx(9_000, rel=1e-6)
+    assert seconds == 10.0
+    assert tried == [300, 300, 1200, 4800]
+    tried.clear()
+    ending = 4000
+    assert fight._afforded(problem, theta, pw.Uniform(), GROUNDS["coins"]) == (100_000, pytest.approx(5.8))
+
+
+def _recorded(rng):
+    """Tables with the columns of the recorded ones."""
+    numbers = {name: rng.uniform(1, 9, 40) for name in ("temperature", "pd", "arbpin", "k3po4", "yield")}
+    yield "suzuki", Table("suzuki", tuple(numbers), tuple(numbers.values()))
+    plots = [(v, s, y) for v in "ABCDE" for s in ("north", "south") for y in ("1931", "1932")]
+    columns = (*(list(part) for part in zip(*plots, strict=True)), rng.uniform(20, 60, len(plots)))
+    yield "barley", Table("barley", ("variety", "site", "year", "yield"), columns)
+
+
+@pytest.mark.parametrize("instance", GROUNDS)
+def test_every_instance_has_an_answer_and_a_limit(instance, monkeypatch):
+    for name, table in _recorded(np.random.default_rng(0)):
+        monkeypatch.setattr(f"probewise.data.{name}", lambda table=table: table)
+    ground = GROUNDS[instance]
+    problem, theta = ground.draw()
+    assert np.isfinite(theta).all()
+    assert 0.0 < arena.limit(problem, theta, ground.goal) < 1e9
 
 
 def test_data_that_cannot_be_had_are_named(monkeypatch):
@@ -89,7 +135,7 @@ def test_cells_are_spread_over_workers(cells, tmp_path):
     found = arena.arena(["sage", "uniform"], ["coins"], SMALL, seed=3, workers=2, journal=tmp_path)
     found = arena.ordered(found, ["sage", "uniform"], ["coins"])
     alone = [c for c in cells if c.instance == "coins" and c.method != "xy-oracle"]
-    assert [c._replace(seconds=0.0) for c in found] == [c._replace(seconds=0.0) for c in alone]
+    assert [c._replace(seconds=0.0, spent=0.0) for c in found] == [c._replace(seconds=0.0, spent=0.0) for c in alone]
 
 
 @pytest.mark.parametrize(
@@ -112,6 +158,8 @@ def test_runs_that_are_given_up_are_no_errors(monkeypatch):
     (found,) = arena.arena(["uniform"], ["coins"], SMALL)
     assert found.unfinished == found.runs
     assert found.wrong == 0
+    assert found.measurements >= 0.5 * found.limit  # it would have taken more, however few it had made
+    assert "uniform" in arena_page.drawn([found], scale="quick", seed=0)
 
 
 def test_losses_are_said_with_their_proof():

@@ -85,6 +85,29 @@ def test_the_order_of_a_plan_takes_rows_of_zeros_and_no_rows():
     assert spread(np.eye(3), np.zeros(3, dtype=np.int64))[1] == 0
 
 
+@pytest.mark.parametrize("seed", range(40))
+def test_large_plans_are_cut_as_small_ones_are(seed, monkeypatch):
+    """Without sorting all of it: every cut, and every batch, is the same."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 30))
+    plan = rng.integers(0, rng.choice([3, 40, 900], n)) * int(rng.choice([1, 3]))
+    told = np.minimum(rng.integers(0, 20, n), plan) * int(rng.integers(2))
+    probes = rng.standard_normal((n, 4)) if seed % 2 else None
+    size = int(rng.integers(0, plan.sum() + 2))
+    limits = Limits(most=max(size // 3, 1), replicates=None if seed % 3 else 5)
+    cut, batch = limits.cut(plan, size, probes), limits.batch(plan, told, probes)
+    monkeypatch.setattr("probewise.algorithms.batches._SORTED", 0)
+    np.testing.assert_array_equal(limits.cut(plan, size, probes), cut)
+    np.testing.assert_array_equal(limits.batch(plan, told, probes), batch)
+
+
+def test_a_plan_that_no_memory_holds_is_cut():
+    plan = np.array([10**13, 3 * 10**13, 0, 7])
+    cut = Limits().cut(plan, 4 * 10**12, np.eye(4)[:, :3])
+    assert cut.sum() == 4 * 10**12
+    np.testing.assert_allclose(cut[:2], plan[:2] / 10, rtol=1e-9)
+
+
 def test_a_budget_cuts_a_round_to_what_determines_most():
     probes, plan = two_factors(6, 4), np.ones(24, dtype=np.int64)
     assert np.linalg.matrix_rank(probes[Limits().cut(plan, 9, probes) > 0]) == 9

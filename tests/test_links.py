@@ -13,6 +13,8 @@ import probewise as pw
 from probewise.campaign import Memory
 from probewise.likelihood import fitted, fitted_on_plane, log_likelihood
 from probewise.measurements import Measurements
+from probewise.run import loop
+from probewise.simulation import by_likelihood
 
 PROBES = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.7], [1.0, -1.0]])
 THETA = np.array([1.5, -0.5])
@@ -178,3 +180,39 @@ def test_predictions_are_probabilities() -> None:
             ways = math.comb(3, a) * math.comb(2, b)
             total += ways * math.exp(state.tell(problem, goal, begun, own).predicted)
     assert total == pytest.approx(1.0, rel=1e-9)
+
+
+@pytest.mark.parametrize("lazy", [0.0, 0.02])
+def test_the_compiled_glgape_takes_the_same_decisions(lazy: float) -> None:
+    pytest.importorskip("numba")
+    algorithm, goal = pw.GLGapE(lazy=lazy), pw.BestItem(0.1)
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        cost = rng.uniform(0.5, 2.0, 6)
+        problem = pw.Problem(rng.standard_normal((6, 3)), rng.standard_normal((5, 3)), outcome=pw.Logistic(), cost=cost)
+        environment = pw.LinearEnvironment(problem, 2.0 * rng.standard_normal(3))
+        for budget in (20, 31, 300):
+            observe = by_likelihood.in_turn(environment, np.random.default_rng(seed))
+            options: Any = {"stream": np.random.default_rng, "budget": budget, "keep": False}
+            plain = loop(problem, goal, algorithm, observe=observe, **options)
+            quick = by_likelihood.run(environment, goal, algorithm, np.random.default_rng(seed), budget=budget)
+            for field in ("items", "item_names", "measurements", "cost", "rounds", "status"):
+                assert getattr(plain, field) == getattr(quick, field), field
+            np.testing.assert_allclose(quick.estimate, plain.estimate, rtol=1e-6, atol=1e-6)
+
+
+def test_simulations_of_glgape_are_the_same_without_numba(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba")
+    problem = pw.Problem(PROBES, outcome=pw.Logistic())
+    quick = pw.simulate(problem, THETA, pw.GLGapE(), runs=3)
+    monkeypatch.setattr(by_likelihood, "find_spec", lambda name: None)
+    plain = pw.simulate(problem, THETA, pw.GLGapE(), runs=3)
+    for column in ("item", "measurements", "rounds"):
+        np.testing.assert_array_equal(quick[column], plain[column])
+    environment = pw.LinearEnvironment(problem, np.array(THETA))
+    with pytest.raises(pw.MissingExtra, match="numba"):
+        by_likelihood.run(environment, pw.BestItem(), pw.GLGapE(), np.random.default_rng(0))
+    counts = pw.LinearEnvironment(pw.Problem(PROBES, outcome=pw.PoissonLog()), np.array(THETA))
+    with pytest.raises(pw.InvalidAlgorithm, match="only GLGapE on successes and failures"):
+        by_likelihood.run(counts, pw.BestItem(), pw.GLGapE(), np.random.default_rng(0))
+    assert pw.simulate(counts.problem, THETA, pw.GLGapE(), runs=1)["correct"].all()

@@ -224,9 +224,11 @@ def test_accounts_of_all_sets_are_what_the_bets_on_each_make() -> None:
     oracle = pw.Subsets(6, 3)
     accounts, told = drawn_accounts(oracle, 4, 0)
     sets = np.array(listed(oracle))
+    accounts = dataclasses.replace(accounts, widest=2.0**40)  # so that smaller stakes are looked at too
+    assert accounts.stakes.size > 15
     for row, own in zip(accounts.each(sets), sets, strict=True):
-        for stake, log in zip(accounts.stakes, row, strict=True):
-            expected = -math.log(accounts.stakes.size)
+        for k, (stake, log) in enumerate(zip(accounts.stakes, row, strict=True)):
+            expected = -math.log(13.0 if k < 12 else 13.0 * (k - 11) * (k - 10))
             for leader, count, mean, noise in told:
                 y = leader.astype(float) - own
                 variance, kappa = float(y**2 @ (noise / count)), stake * count.sum()
@@ -237,18 +239,46 @@ def test_accounts_of_all_sets_are_what_the_bets_on_each_make() -> None:
     assert idle is accounts  # a round that leaves an element out is not bet on
 
 
+def test_shares_of_all_stakes_are_one_account() -> None:
+    accounts = dataclasses.replace(Accounts.start(np.ones(3)), widest=2.0**1000)
+    assert accounts.stakes.size == accounts.shares.size > 400
+    rest = 1.0 / (13.0 * (accounts.stakes.size - 11))  # of the stakes that are not looked at
+    assert float(np.exp(accounts.shares).sum()) + rest == pytest.approx(1.0, rel=1e-12)
+    np.testing.assert_allclose(accounts.stakes[1:], accounts.stakes[:-1] / 2)
+    assert Accounts.start(np.ones(3)).stakes.size == 12
+
+
+@pytest.mark.parametrize("sampling", ["optimal", "uniform"])
+def test_a_gap_below_the_first_stakes_comes_to_an_end(sampling: Any) -> None:
+    gap, goal = 1e-4, pw.BestSet(pw.Subsets(5, 2), 0.05)
+    problem, values = pw.Problem(np.eye(5)), np.array([1.0, gap, 0.0, -1.0, -1.0])
+    bet = 2.0 * gap / (5 * 2)  # uniform rounds that bet more on a set at distance 2 lose on average
+    assert Accounts.start(np.ones(5)).stakes[-1] > 10 * bet
+    algorithm, rng = pw.SageSets(sampling), np.random.default_rng(0)
+    state, laboratory, total = algorithm.init(problem, goal), pw.LinearEnvironment(problem, values), 0
+    while algorithm.answer(problem, goal, state) is None and total < 10**13:
+        counts = algorithm.ask(problem, goal, state, rng)
+        state, total = algorithm.tell(problem, goal, state, laboratory.draw(counts, rng)), total + int(counts.sum())
+    assert algorithm.answer(problem, goal, state) == (0, 1)
+    assert total < 10**12
+    assert (state.data.count > 0.005 * total / 5).all()  # no element is left behind
+
+
 def test_no_account_below_the_level_escapes() -> None:
     oracle, rng = pw.Subsets(6, 3), np.random.default_rng(5)
     sets = np.array(listed(oracle))
     agreed = yes = 0
     for seed in range(120):
         accounts, _ = drawn_accounts(oracle, 3, seed)
+        accounts = dataclasses.replace(accounts, widest=accounts.widest * 4.0 ** (seed % 12))
         leader = sets[int(np.argmin(accounts.log(sets)))]
         others = sets[(sets != leader).any(axis=1)]
         smallest = float(accounts.log(others).min())
         known = rivals(oracle, rng.standard_normal(6), leader)
         assert not accounts.all_above(oracle, leader, smallest + 1e-6, known)
         yes += accounts.all_above(oracle, leader, smallest - 3.0, known)
+        enough = max(accounts.each(others).min(axis=0))  # one stake does for all
+        assert accounts.all_above(oracle, leader, float(enough) - 1e-6, known)
         agreed += 1
     assert yes > 0.8 * agreed  # it may say no where yes is right, but not often
 

@@ -10,7 +10,7 @@ from probewise.coordinates import Array, Counts
 from probewise.measurements import Measurements
 from probewise.outcomes import CanonicalLaw
 
-_STEPS, _DECREMENT = 60, 1e-9
+STEPS, DECREMENT = 60, 1e-9
 """Newton steps at most, and the gain at which the next one is not needed."""
 LARGEST = 1e4
 """Parameters beyond which a likelihood counts as one that is largest at infinity."""
@@ -39,18 +39,24 @@ def log_likelihood(law: CanonicalLaw, linear: Array, data: Measurements) -> Arra
 
 
 def fitted(
-    law: CanonicalLaw, probes: Array, data: Measurements, *, penalty: float = 0.0, offset: Array | None = None
+    law: CanonicalLaw,
+    probes: Array,
+    data: Measurements,
+    *,
+    penalty: float = 0.0,
+    offset: Array | None = None,
+    start: Array | None = None,
 ) -> Fit:
     """The largest likelihood of ``data`` on ``probes`` (n, d), less penalty·‖θ‖²/2, by Newton steps with halving.
 
-    An ``offset`` (n,) is added to η = Xθ.
+    An ``offset`` (n,) is added to η = Xθ. Steps begin at ``start`` (d,), or at 0.
     """
     asked = np.flatnonzero(data.count)
     rows = probes[asked]
     part = _Part(law, rows, np.zeros(asked.size) if offset is None else offset[asked], data, asked, penalty)
-    theta, ridge = np.zeros(probes.shape[1]), penalty * np.eye(probes.shape[1])
+    theta, ridge = np.zeros(probes.shape[1]) if start is None else start, penalty * np.eye(probes.shape[1])
     value = part.value(theta)
-    for _ in range(_STEPS):
+    for _ in range(STEPS):
         linear = part.linear(theta)
         information = (rows.T * (part.count * law.information(linear))) @ rows + ridge
         slope = rows.T @ (part.total - part.count * law.mean(linear)) - penalty * theta
@@ -61,7 +67,7 @@ def fitted(
         gain = float(slope @ step)
         if not np.isfinite(gain) or np.abs(theta).max(initial=0.0) > LARGEST:
             break
-        if gain <= _DECREMENT:
+        if gain <= DECREMENT:
             return Fit(theta, value, information, True)
         size, better = 1.0, part.value(theta + step)
         while not better >= value + 0.1 * size * gain and size > 1e-9:

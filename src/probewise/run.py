@@ -191,7 +191,7 @@ def loop(
             cost = data.cost(problem.cost)
             standing = algorithm.standing(problem, goal, state)
             progress(Progress(rounds, data.n, cost, standing, algorithm.answer(problem, goal, state)))
-    theta = _estimate(problem, data)
+    theta = estimated(problem, data)
     items = answer if answer is not None else algorithm.standing(problem, goal, state).guess or None
     sure = algorithm.confidence(problem, goal, state) if algorithm.attains and items is not None else None
     guess = algorithm.prediction(problem, goal, state) if algorithm.predicts and answer is None else None
@@ -202,7 +202,7 @@ def loop(
     return Result(items, names, data.n, cost, rounds, status, theta, tuple(history), sure, guess, outlook=left)
 
 
-def _estimate(problem: Problem, data: Measurements) -> Array:
+def estimated(problem: Problem, data: Measurements) -> Array:
     """(d,): least squares or, with a link, the largest likelihood, for display."""
     if isinstance(problem.outcome, CanonicalLaw):
         return fitted(problem.outcome, problem.probes, data, penalty=1e-9).theta

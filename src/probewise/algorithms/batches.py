@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from probewise.coordinates import Array, Counts, coordinates
 from probewise.errors import InvalidAlgorithm
@@ -13,6 +14,8 @@ _ORDERED = 1_000
 """Probes of a plan whose order is looked at; those that would come later are in the order of their numbers."""
 _TIE = 1e-9
 """Relative difference of squared lengths that may be rounding."""
+_SORTED = 10_000
+"""Measurements that are sorted as a whole at most."""
 _NOTHING = 1e-9
 """Part of its length, squared, below which a row adds nothing to the rows before it."""
 
@@ -97,13 +100,35 @@ class Limits:
 
 def _first(n: int, candidates: Counts, plan: Counts, begun: Counts, probes: Array | None = None) -> Counts:
     """(n_probes,): the first ``n`` of ``candidates`` in the order of their places; ``begun`` are gone before."""
-    probe = np.repeat(np.arange(plan.size), candidates)
-    nth = begun[probe] + np.arange(probe.size) - np.repeat(np.cumsum(candidates) - candidates, candidates)
-    place = (nth + 0.5) / plan[probe]
     order, rank = (np.arange(plan.size), 0) if probes is None else spread(probes, plan)
+    sure, left = _surely_first(n, candidates, plan, begun, order < rank)
+    probe = np.repeat(np.arange(plan.size), left)
+    nth = (begun + sure)[probe] + np.arange(probe.size) - np.repeat(np.cumsum(left) - left, left)
+    place = (nth + 0.5) / plan[probe]
     place = np.where((nth == 0) & (order[probe] < rank), 0.0, place)
-    chosen = probe[np.lexsort((order[probe], place))[: max(n, 0)]]
-    return np.bincount(chosen, minlength=plan.size).astype(np.int64)
+    chosen = probe[np.lexsort((order[probe], place))[: max(n - int(sure.sum()), 0)]]
+    return sure + np.bincount(chosen, minlength=plan.size).astype(np.int64)
+
+
+def _surely_first(
+    n: int, candidates: Counts, plan: Counts, begun: Counts, leading: NDArray[np.bool_]
+) -> tuple[Counts, Counts]:
+    """(n_probes,) each: of large plans those that are among the first ``n`` whatever rounding does; those in question.
+
+    Fewer than n places are below a bound that is found by halving; of each probe the last one below it and a few after
+    it are in question. Plans are never sorted as a whole, as large ones have more measurements than memory.
+    """
+    nobody = np.zeros_like(candidates)
+    if n <= 0 or int(candidates.sum()) <= _SORTED:
+        return nobody, candidates
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        below = np.clip(np.floor(middle * plan - begun + 0.5), 0, candidates)
+        low, high = (middle, high) if below.sum() + np.count_nonzero(leading) < n else (low, middle)
+    below = np.clip(np.floor(low * plan - begun + 0.5), 0, candidates).astype(np.int64)
+    sure = np.maximum(below - 1, nobody)
+    return sure, np.minimum(candidates - sure, 4 + np.count_nonzero(leading))
 
 
 def spread(probes: Array, plan: Counts) -> tuple[Counts, int]:

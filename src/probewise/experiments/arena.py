@@ -39,11 +39,11 @@ from probewise.testing.algorithms import informed
 MOST = 1_000
 """Measurements after which a run is given up, in multiples of the limit."""
 _LEAST = 3
-"""Runs of a method that takes longer than a cell may take."""
+"""Runs of a cell at least; a run may take its share of what the cell may take."""
 _PILOT = 300
-"""Measurements after which a method that measures one by one is known to be fast enough or not."""
-_USUAL = 5.0
-"""Measurements that such a method needs, in multiples of the limit, about."""
+"""Measurements of the first run of a cell, whose time is taken; each after it has more, until one ends."""
+_LONGER = 4
+"""Factor between the lengths of these runs."""
 _CELLS = "cells.jsonl"
 """Finished cells, in the folder of the journals."""
 
@@ -57,10 +57,10 @@ class Scale:
     runs: int
     """Runs of a cell: one method on one instance at one δ."""
     seconds: float
-    """What a cell may take, about; slow methods get fewer runs, and the page says how many."""
+    """Processor time that a cell may take, about; slow methods get fewer runs, or are cut, and the page says so."""
 
 
-SCALES: dict[str, Scale] = {"quick": Scale((0.05,), 12, 3.0), "full": Scale((0.2, 0.05, 0.01), 1_000, 600.0)}
+SCALES: dict[str, Scale] = {"quick": Scale((0.05,), 12, 16.0), "full": Scale((0.2, 0.05, 0.01), 1_000, 600.0)}
 """Name -> scale; quick takes less than half an hour on two cores."""
 
 
@@ -87,7 +87,11 @@ class Cell(NamedTuple):
     seconds: float
     """Median of a run, on a machine that may have been busy."""
     refused: str
-    """Why the method cannot do it; empty if it can."""
+    """Why there is no result; empty if there is one."""
+    cut: bool = False
+    """Whether there is none because the time of the cell was over."""
+    spent: float = 0.0
+    """Processor seconds of the cell as a whole, compilation included."""
 
     @property
     def ratio(self) -> float:
@@ -197,51 +201,75 @@ class _Fight(NamedTuple):
         known = self._known(algorithm)
         if known is not None:
             return known
+        began = time.process_time()
         try:
             cell = self._run(problem, theta, algorithm, GROUNDS[self.instance])
         except ProbewiseError as error:
             cell = _refused(self.method, self.instance, self.delta, str(error), self.limit)
+        cell = cell._replace(spent=round(time.process_time() - began, 3))
         self._keep(algorithm, cell)
         return cell
 
     def _run(self, problem: Problem, theta: Array, algorithm: Algorithm[Any], ground: Ground) -> Cell:
-        """Two runs tell how many the time allows: the faster one, as one may compile, or by the processor's clock."""
-        self._check_pace(problem, theta, algorithm, ground)
-        began = time.process_time()
-        found = self._runs(problem, theta, algorithm, ground, min(2, self.scale.runs))
-        slow = max(min(float(found["seconds"].min()), (time.process_time() - began) / 2), 1e-9)
+        """As many runs as the time allows; if one of them is longer than the time allows, there is no mean."""
+        most, slow = self._afforded(problem, theta, algorithm, ground)
         runs = int(np.clip(self.scale.seconds / slow, min(_LEAST, self.scale.runs), self.scale.runs))
-        found = self._runs(problem, theta, algorithm, ground, runs)
+        found = self._runs(problem, theta, algorithm, ground, runs, most)
         given_up = (found["item"] < 0) & ~found["correct"]
-        wrong = int(np.count_nonzero(~found["correct"] & ~given_up))
-        return Cell(
-            self.method, self.instance, self.delta, algorithm.proven, self.limit, runs, wrong,
-            int(np.count_nonzero(given_up)), exact_rate(wrong, runs).high, found.mean("measurements"),
-            found.standard_error("measurements"), float(np.median(found["seconds"])), "",
+        unfinished, wrong = int(np.count_nonzero(given_up)), int(np.count_nonzero(~found["correct"] & ~given_up))
+        taken = np.where(given_up, most, found["measurements"])  # a run that is given up would have taken more
+        cell = Cell(
+            self.method, self.instance, self.delta, algorithm.proven, self.limit, runs, wrong, unfinished,
+            exact_rate(wrong, runs).high, float(taken.mean()), _standard_error(taken),
+            float(np.median(found["seconds"])), "",
         )  # fmt: skip
+        if unfinished and most < self._given_up:
+            return cell._replace(
+                measurements=math.nan, standard_error=math.nan, cut=True,
+                refused=f"{unfinished} of {runs} runs had not ended at {most / self.limit:.1f} times the limit.",
+            )  # fmt: skip
+        return cell
 
-    def _check_pace(self, problem: Problem, theta: Array, algorithm: Algorithm[Any], ground: Ground) -> None:
-        """Refuse a method that measures one by one and would take longer for a run than a cell may take."""
-        few, began = min(_PILOT, math.ceil(self.limit)), time.process_time()
-        pilot = simulate(
-            problem, theta, algorithm, ground.goal.at(self.delta), runs=2, seed=self.seed, noise=ground.noise,
-            budget=few,
-        )  # fmt: skip
-        each = float((pilot["seconds"] / np.maximum(pilot["measurements"], 1)).min())
-        each = min(each, (time.process_time() - began) / max(int(pilot["measurements"].sum()), 1))
-        slow = each * _USUAL * self.limit
-        if (pilot["rounds"] > 0.5 * few).any() and slow > self.scale.seconds:
-            raise InvalidAlgorithm(
-                f"left out at this scale: a run would take about {slow:.0f} s, and a cell may take "
-                f"{self.scale.seconds:g} s."
-            )
+    @property
+    def _given_up(self) -> int:
+        """Measurements after which no run goes on."""
+        return math.ceil(MOST * self.limit)
 
-    def _runs(self, problem: Problem, theta: Array, algorithm: Algorithm[Any], ground: Ground, runs: int) -> Runs:
-        name = file_stem(f"{self.instance} {self.delta:g} {self.method}")
-        path = None if self.journal is None else self.journal / f"{name}.jsonl"
+    def _afforded(self, problem: Problem, theta: Array, algorithm: Algorithm[Any], ground: Ground) -> tuple[int, float]:
+        """Measurements that a run may take, and the processor seconds of one: by runs that grow until one ends.
+
+        A method may be compiled in the first of all, which is not timed. What more measurements take follows from the
+        last two runs: a plan at the beginning is not made again by each of them.
+        """
+        allowed, size, before, spent = self.scale.seconds / _LEAST, min(_PILOT, self._given_up), 0, 0.0
+        self._once(problem, theta, algorithm, ground, size)
+        while True:
+            seconds, ended = self._once(problem, theta, algorithm, ground, size)
+            if ended or size == self._given_up:
+                return self._given_up, max(seconds, 1e-9)
+            pace = max(seconds - spent, 1e-9) / (size - before)
+            left = int(max(allowed - seconds, 0.0) / pace)
+            if left < (_LONGER - 1) * size:
+                return min(size + left, self._given_up), max(seconds, allowed)
+            size, before, spent = min(_LONGER * size, self._given_up), size, seconds
+
+    def _once(
+        self, problem: Problem, theta: Array, algorithm: Algorithm[Any], ground: Ground, most: int
+    ) -> tuple[float, bool]:
+        """Processor seconds of a run with so many measurements at most, and whether it ended by itself."""
+        began = time.process_time()
+        goal = ground.goal.at(self.delta)
+        run = simulate(problem, theta, algorithm, goal, runs=1, seed=self.seed, noise=ground.noise, budget=most)
+        return time.process_time() - began, bool(run["correct"][0] or run["item"][0] >= 0)
+
+    def _runs(
+        self, problem: Problem, theta: Array, algorithm: Algorithm[Any], ground: Ground, runs: int, most: int
+    ) -> Runs:
+        name = f"{self.instance} {self.delta:g} {self.method}" + (f" {most}" if most < self._given_up else "")
+        path = None if self.journal is None else self.journal / f"{file_stem(name)}.jsonl"
         return simulate(
             problem, theta, algorithm, ground.goal.at(self.delta), runs=runs, seed=self.seed, noise=ground.noise,
-            journal=path, budget=math.ceil(MOST * self.limit),
+            journal=path, budget=most,
         )  # fmt: skip
 
     def _about(self, algorithm: Algorithm[Any]) -> dict[str, Any]:
@@ -271,6 +299,11 @@ class _Fight(NamedTuple):
                 "a", encoding="utf-8"
             ) as file:  # one write of one line, whoever else does
                 file.write(json.dumps(row) + "\n")
+
+
+def _standard_error(values: Array) -> float:
+    """Of the mean; NaN for a single value."""
+    return float(values.std(ddof=1) / math.sqrt(values.size)) if values.size > 1 else math.nan
 
 
 def _refused(method: str, instance: str, delta: float, why: str, least: float = math.nan) -> Cell:

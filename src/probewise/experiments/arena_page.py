@@ -299,15 +299,19 @@ def _instances(cells: Sequence[Cell]) -> Html:
         )
         said = ", ".join(f"{number(limit, 0)} at δ = {delta:g}" for delta, limit in limits)
         rows.append((name, GROUNDS[name].source, GROUNDS[name].why, said))
-    refused: dict[tuple[str, str], list[str]] = {}
-    for cell in cells:
-        if cell.refused:
-            refused.setdefault((cell.method, cell.refused), []).append(cell.instance)
-    cannot = [(method, ", ".join(dict.fromkeys(where)), why) for (method, why), where in refused.items()]
     parts: list[Content] = [table(("instance", "from", "what it is", "certified limit"), rows, kinds="tt--")]
-    if cannot:
-        parts += [tag("h3", "What cannot be done"), table(("method", "instances", "what it says"), cannot, kinds="t--")]
+    for title, cut in (("What cannot be done", False), ("What was cut for time", True)):
+        if said_by := _without([cell for cell in cells if cell.refused and cell.cut == cut]):
+            parts += [tag("h3", title), table(("method", "instances", "what it says"), said_by, kinds="t--")]
     return section("Instances", *parts, id_="instances")
+
+
+def _without(cells: Sequence[Cell]) -> list[tuple[str, str, str]]:
+    """A row for each method and what it says, with the instances on which there is no result for that reason."""
+    places: dict[tuple[str, str], list[str]] = {}
+    for cell in cells:
+        places.setdefault((cell.method, cell.refused), []).append(cell.instance)
+    return [(method, ", ".join(dict.fromkeys(where)), why) for (method, why), where in places.items()]
 
 
 def _how(cells: Sequence[Cell], scale: str, seed: int) -> list[tuple[str, Content]]:
@@ -315,6 +319,8 @@ def _how(cells: Sequence[Cell], scale: str, seed: int) -> list[tuple[str, Conten
     return [
         ("again", tag("code", again)),
         ("runs", f"{sum(cell.runs for cell in cells):,} in {sum(not cell.refused for cell in cells)} cells"),
+        ("cut for time", f"{sum(cell.cut for cell in cells)} cells: their method is not compared there"),
+        ("processor", f"{sum(cell.spent for cell in cells) / 60:.1f} minutes for all cells, with compilation"),
         ("versions", ", ".join(f"{name} {version}" for name, version in versions().items())),
         ("seconds", "of one process on the machine that ran it; compare them with each other only"),
     ]  # fmt: skip

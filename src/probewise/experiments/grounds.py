@@ -9,10 +9,11 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from probewise.coordinates import Array
 from probewise.experiments.audit import TRAPS
 from probewise.goals import Above, BestItem, Goal, TopM
 from probewise.goals.best_set import BestSet
-from probewise.instances import Instance, benchmark, many_arms, reda, sphere, transductive
+from probewise.instances import Instance, benchmark, many_arms, mislid, reda, sphere, transductive
 from probewise.oracles import Assignments, Subsets
 from probewise.outcomes import Logistic
 from probewise.problem import Problem
@@ -42,9 +43,23 @@ def _recorded() -> Instance:
     from probewise import data
 
     table = data.suzuki()
-    features, outcomes = [name for name in table.header if name != "yield"], table.numbers("yield")
-    plain = {name: table.numbers(name) for name in features}
-    problem = Problem.from_tables(plain, model="quadratic")
+    problem = Problem.from_tables(table, model="quadratic", shown=["yield"])
+    return _fitted(problem, table.numbers("yield"))
+
+
+def _barley() -> Instance:
+    """Plots of ten varieties in twelve places: effects of both, as they fit the recorded yields best."""
+    from probewise import data
+
+    plots = data.barley()
+    places = np.array([f"{site} {year}" for site, year in zip(plots.text("site"), plots.text("year"), strict=True)])
+    here = plots.rows(places == places[0])
+    problem = Problem.from_tables(plots, here, model="variety + site:year", factors=["year"])
+    return _fitted(problem, plots.numbers("yield"))
+
+
+def _fitted(problem: Problem, outcomes: Array) -> Instance:
+    """The least squares fit of recorded outcomes for the truth, and the scatter that it leaves for the noise."""
     theta = np.linalg.lstsq(problem.probes, outcomes, rcond=None)[0]
     left = outcomes - problem.probes @ theta
     sigma = float(np.sqrt(left @ left / (outcomes.size - np.linalg.matrix_rank(problem.probes))))
@@ -73,13 +88,17 @@ GROUNDS: dict[str, Ground] = {
     "sphere(50, 5)": Ground(partial(sphere, 50, 5), None, "paper", "50 random unit vectors, two of them close"),
     "transductive(20)": Ground(partial(transductive, 20), None, "paper", "items that cannot be measured themselves"),
     "soare(6)": Ground(partial(benchmark, 6, 0.1), None, "later", "the benchmark with a wider angle"),
+    "soare(10)": Ground(partial(benchmark, 10, 0.1), None, "later", "the same in ten dimensions"),
     "3 best of 10": Ground(reda, None, "later", "the three best of Réda et al.'s ten items", TopM(3)),
+    "8 best of 10": Ground(reda, None, "later", "the eight best of these ten", TopM(8)),
+    "3 best of 10, far": Ground(mislid, None, "later", "the three best of ten, Réda, Tirinzoni and Degenne's", TopM(3)),
     "above 0.12": Ground(reda, None, "later", "which of these ten are above a limit", Above(0.12)),
     "near tie": Ground(TRAPS["near tie"].draw, TRAPS["near tie"].noise, "hostile", TRAPS["near tie"].why),
     "few probes": Ground(TRAPS["few probes"].draw, TRAPS["few probes"].noise, "hostile", TRAPS["few probes"].why),
     "many probes": Ground(TRAPS["many probes"].draw, TRAPS["many probes"].noise, "hostile", TRAPS["many probes"].why),
     "coins": Ground(TRAPS["coins"].draw, TRAPS["coins"].noise, "hostile", TRAPS["coins"].why),
     "suzuki": Ground(_recorded, None, "recorded", "247 recorded yields; outcomes drawn about the quadratic fit"),
+    "barley": Ground(_barley, None, "recorded", "two best of ten varieties, by yields in twelve places", TopM(2)),
     "4 of 12 elements": Ground(
         partial(_values, 12, 3), None, "sets", "the best 4 of 12, of 495 sets", BestSet(Subsets(12, 4)), "sets"
     ),

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from probewise.algorithms import Algorithm
+from probewise.algorithms.glm.glgape import GLGapE
 from probewise.algorithms.lingape import LinGapE
 from probewise.algorithms.sequential import Sequential
 from probewise.coordinates import Array
@@ -24,7 +25,7 @@ from probewise.measurements import Measurements
 from probewise.problem import Problem
 from probewise.result import Result
 from probewise.run import Observe, loop
-from probewise.simulation import compiled, one_by_one
+from probewise.simulation import by_likelihood, compiled, one_by_one
 from probewise.simulation.environment import LinearEnvironment, Noise
 from probewise.simulation.journal import Journal, Row, described, file_stem
 from probewise.simulation.table import SHARE, Runs
@@ -211,6 +212,11 @@ def _identified(
         if one_by_one.supports(algorithm):
             return one_by_one.run(environment, goal, algorithm, numbers, budget=budget)
         observe = compiled.in_order(environment, numbers)
+    if isinstance(algorithm, GLGapE) and by_likelihood.meant(environment, algorithm):
+        numbers = stream(0, _OUTCOMES)
+        if by_likelihood.supports(algorithm):
+            return by_likelihood.run(environment, goal, algorithm, numbers, budget=budget)
+        observe = by_likelihood.in_turn(environment, numbers)
     return loop(
         environment.problem,
         goal,

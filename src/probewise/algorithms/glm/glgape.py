@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from probewise.algorithms.base import Algorithm, Standing
-from probewise.algorithms.glm.models import canonical, estimate, gaps_and_errors, local
+from probewise.algorithms.glm.models import canonical, estimate
+from probewise.algorithms.glm.steps import compared, most_telling, width
 from probewise.coordinates import Counts
 from probewise.errors import InvalidAlgorithm
 from probewise.goals import Answer, BestItem, Goal
@@ -68,24 +69,20 @@ class GLGapE(Algorithm[_Comparison]):
         """Every probe at first; then the one that reduces the variance of the comparison most, per cost."""
         if state.fit is None:
             return np.full(problem.n_probes, self.initial, dtype=np.int64)
-        inverse = np.linalg.inv(state.fit.information)
-        rows = local(problem, state.fit).scaled_probes
-        along = rows @ inverse @ (problem.items[state.leader] - problem.items[state.rival])
-        gain = along**2 / (1.0 + (rows @ inverse * rows).sum(axis=1)) / problem.cost
+        row = problem.items[state.leader] - problem.items[state.rival]
+        told = canonical(problem, self.name).information(problem.probes @ state.fit.theta)
+        probe = most_telling(problem.probes, problem.cost, told, np.linalg.inv(state.fit.information), row)
         counts = np.zeros(problem.n_probes, dtype=np.int64)
-        counts[int(np.argmax(gain))] = max(1, math.floor(self.lazy * state.data.n))
+        counts[probe] = max(1, math.floor(self.lazy * state.data.n))
         return counts
 
     def tell(self, problem: Problem, goal: Goal, state: _Comparison, measurements: Measurements) -> _Comparison:
-        """The estimate from all measurements, then the next comparison."""
+        """The estimate from all measurements, from the last one on, then the next comparison."""
         data = state.data + measurements
-        fit = estimate(problem, data)
-        leader = int(np.argmax(problem.items @ fit.theta))
-        gaps, errors = gaps_and_errors(problem, fit, leader)
-        width = math.sqrt(2.0 * math.log(1.0 / goal.delta) + problem.dimension * math.log1p(data.n))
-        bounds = width * errors - gaps
-        bounds[leader] = -math.inf
-        return _Comparison(data, fit, leader, int(np.argmax(bounds)), float(bounds.max()))
+        fit = estimate(problem, data, None if state.fit is None else state.fit.theta)
+        wide = width(math.log(1.0 / goal.delta), problem.dimension, float(data.n))
+        leader, rival, bound = compared(problem.items, fit.theta, np.linalg.inv(fit.information), wide)
+        return _Comparison(data, fit, leader, rival, float(bound))
 
     def answer(self, problem: Problem, goal: Goal, state: _Comparison) -> Answer | None:
         """The leader, once no item may exceed it by more than epsilon."""

@@ -6,15 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from probewise.algorithms.glm.steps import LEAST
 from probewise.coordinates import Array
 from probewise.errors import InvalidAlgorithm, InvalidProblem
 from probewise.likelihood import RIDGE, Fit, fitted
 from probewise.measurements import Measurements
 from probewise.outcomes import CanonicalLaw, Gaussian
 from probewise.problem import Problem
-
-LEAST = 1e-3
-"""What a measurement tells at least, as a share of what the best one tells, in designs that rest on an estimate."""
 
 
 def canonical(problem: Problem, user: str) -> CanonicalLaw:
@@ -30,12 +28,17 @@ def canonical(problem: Problem, user: str) -> CanonicalLaw:
     return law
 
 
-def estimate(problem: Problem, data: Measurements) -> Fit:
-    """The largest likelihood less a small penalty, so that it is finite even if all outcomes of a probe are alike."""
+def penalty_of(problem: Problem) -> float:
+    """What makes an estimate finite even if all outcomes of a probe are alike."""
+    size = float((problem.probes**2).sum(axis=1).mean()) / problem.dimension
+    return RIDGE * size + 0.5 * size
+
+
+def estimate(problem: Problem, data: Measurements, start: Array | None = None) -> Fit:
+    """The largest likelihood less a small penalty; the search begins at ``start`` (d,), or at 0."""
     law = problem.outcome
     assert isinstance(law, CanonicalLaw)
-    size = float((problem.probes**2).sum(axis=1).mean()) / problem.dimension
-    return fitted(law, problem.probes, data, penalty=RIDGE * size + 0.5 * size)
+    return fitted(law, problem.probes, data, penalty=penalty_of(problem), start=start)
 
 
 def gaps_and_errors(problem: Problem, fit: Fit, leader: int) -> tuple[Array, Array]:

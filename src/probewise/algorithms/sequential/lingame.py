@@ -10,7 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probewise.algorithms.sequential.sequential import Sequential, Step, Tracked
-from probewise.algorithms.sequential.steps import View, design_inverse, hedge, hedged, most_behind, spend, squared
+from probewise.algorithms.sequential.steps import (
+    View,
+    design_inverse,
+    hedge,
+    hedged,
+    most_behind,
+    regretted,
+    spend,
+    squared,
+)
 from probewise.coordinates import Array
 from probewise.errors import InvalidAlgorithm
 from probewise.goals import Answer, BestItem, Goal
@@ -25,7 +34,7 @@ class Memory(NamedTuple):
     regret: Array
     """(1,): D of AdaHedge, the sum of mixability gaps."""
     effort: Array
-    """As losses: what all weights so far add up to."""
+    """(n,): what all weights so far add up to, of all answers."""
     optimism: Array
     """(1,): 1 if gains are those that the truth may have, 0 if they are those at the estimate."""
     answer: NDArray[np.int64]
@@ -65,7 +74,7 @@ class LinGame(Sequential):
             raise InvalidAlgorithm(f"learners='pairs' are for the best item, not for '{goal.name}'; choose 'answers'.")
         shape = (problem.n_items, problem.n_probes) if self.learners == "pairs" else (problem.n_probes,)
         first = problem.cost * self._first(problem)
-        effort = np.zeros(shape) if self.learners == "pairs" else first
+        effort = np.zeros(problem.n_probes) if self.learners == "pairs" else first
         flag = np.array([1.0 if self.optimism else 0.0])
         return Memory(np.zeros(shape), np.zeros(1), effort, flag, np.zeros(1, dtype=np.int64))
 
@@ -84,7 +93,7 @@ class LinGame(Sequential):
 def lingame(view: View, memory: Memory) -> int:
     """w by AdaHedge, its gains against the closest alternative under w, and the probe furthest behind Σw."""
     weights = hedged(memory.losses, memory.regret)
-    gains = gained(view, weights, memory.optimism[0])
+    gains = gained(view, weights, bonus(view, memory.optimism[0]))
     hedge(memory.losses, memory.regret, weights, -gains)
     memory.effort[:] = memory.effort + spend(weights, view.cost)
     return most_behind(memory.effort, view.cost * view.counts)
@@ -97,14 +106,16 @@ def lingame_c(view: View, memory: Memory) -> int:
     own = memory.answer[0]
     share = weights[own].sum()
     play = weights[own] / share if share > 0.0 else np.full(n, 1.0 / n)
-    gains = np.zeros((m, n))
-    gains[:] = bonus(view, memory.optimism[0]) ** 2 / 2.0 / view.cost
-    gains[own] = gained(view, play, memory.optimism[0])
-    hedge(memory.losses.reshape(m * n), memory.regret, weights.reshape(m * n), -gains.reshape(m * n))
-    memory.effort[:] = memory.effort + weights
+    extra = bonus(view, memory.optimism[0])
+    loss, played = np.empty((2, n)), np.empty((2, n))  # of all other answers, which lose the same, and of the guess
+    loss[0], loss[1] = extra**2 / -2.0 / view.cost, -gained(view, play, extra)
+    played[0], played[1] = weights.sum(axis=0) - weights[own], weights[own]
+    regretted(memory.regret, m * n, played.reshape(2 * n), loss.reshape(2 * n))
+    memory.losses[:] += loss[0]
+    memory.losses[own] += loss[1] - loss[0]
     # what each answer wanted adds up: to follow the pairs is to follow their sum over answers
-    wanted = memory.effort.sum(axis=0)
-    return most_behind(wanted, view.cost * (view.counts - 1.0))
+    memory.effort[:] = memory.effort + weights.sum(axis=0)
+    return most_behind(memory.effort, view.cost * (view.counts - 1.0))
 
 
 def bonus(view: View, optimism: float) -> Array:
@@ -112,16 +123,19 @@ def bonus(view: View, optimism: float) -> Array:
     return optimism * np.sqrt(2.0 * math.log(view.counts.sum()) * squared(view.probes, view.inverse))
 
 
-def gained(view: View, weights: Array, optimism: float) -> Array:
-    """(n,): what a measurement of each probe says against the alternative λ closest under the weights, for its cost."""
+def gained(view: View, weights: Array, extra: Array) -> Array:
+    """(n,): what a measurement of each probe says against the alternative λ closest under the weights, for its cost.
+
+    ``extra`` (n,) is the bonus; with one, gains are clipped.
+    """
     inverse = design_inverse(view.probes, view.cost, weights)
     squares = squared(view.rows, inverse)
     known = squares > 0.0
     values = np.where(known, view.margins**2 / np.where(known, squares, 1.0), np.inf)
     at = int(np.argmin(values))
     shift = np.abs(view.probes @ (inverse @ view.rows[at])) * (view.margins[at] / squares[at])
-    gains = 0.5 * (shift + bonus(view, optimism)) ** 2
-    if optimism > 0.0:
+    gains = 0.5 * (shift + extra) ** 2
+    if extra.max() > 0.0:
         gains = np.minimum(gains, max(math.log(view.counts.sum()), 1e-3))
     each: Array = gains / view.cost
     return each

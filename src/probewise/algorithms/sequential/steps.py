@@ -80,15 +80,20 @@ def hedged(losses: Array, regret: Array) -> Array:
 
 def hedge(losses: Array, regret: Array, weights: Array, loss: Array) -> None:
     """Let AdaHedge, which played ``weights``, hear a ``loss`` (n,): both of its sums grow in place."""
+    regretted(regret, losses.size, weights, loss)
+    losses += loss
+
+
+def regretted(regret: Array, experts: int, weights: Array, loss: Array) -> None:
+    """What AdaHedge loses to the mixture of so many experts; those with the same loss may come as one."""
     low = loss.min()
     mixed = low
     if regret[0] > 0.0:
-        rate = math.log(max(losses.size, 2)) / regret[0]
+        rate = math.log(max(experts, 2)) / regret[0]
         mixed = low - math.log((weights * np.exp(-rate * (loss - low))).sum()) / rate
     gap = (weights * loss).sum() - mixed
     if gap > TIE * np.abs(loss).max():  # rounding is no regret
         regret[0] += gap
-    losses += loss
 
 
 def maximin(payoff: Array) -> Array:

@@ -26,6 +26,8 @@ FIRST = 2
 """Measurements of each element in the first round."""
 SHARE = 0.5
 """How much of a round follows the measurements so far, so that no round leaves an element behind."""
+FLOOR = 0.01
+"""How much of a round is spread evenly: with less than a part of all measurements an element would cost ever more."""
 SPARE = 1.0
 """Nats beyond the threshold that a round is planned for."""
 
@@ -69,7 +71,7 @@ class SageSets(Algorithm[_Race]):
 
     @property
     def proven(self) -> bool:
-        """It is: docs/sets.md, Theorem 1."""
+        """It is: docs/sets.md, Theorem 1. That it ends if there is one best set: Proposition 1."""
         return True
 
     def init(self, problem: Problem, goal: Goal) -> _Race:
@@ -131,4 +133,5 @@ class SageSets(Algorithm[_Race]):
         design = set_design(leader, state.rivals, margins / np.sqrt(missing), data.noise, problem.cost)
         shares = design.weights / design.weights.sum()
         needed = design.value * float(design.weights.sum())
-        return (1.0 - SHARE) * shares + SHARE * data.count / data.count.sum(), needed
+        mixed = (1.0 - SHARE) * shares + SHARE * data.count / data.count.sum()
+        return (1.0 - FLOOR) * mixed + FLOOR / n, needed

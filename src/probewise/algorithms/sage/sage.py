@@ -18,6 +18,7 @@ from probewise.algorithms.sage.claims import Claimed, coarse, needed
 from probewise.algorithms.sage.combined import Combined
 from probewise.algorithms.sage.forecasting import (
     PARAMETERS,
+    RIVALS,
     Outlook,
     even_race,
     expected,
@@ -31,15 +32,16 @@ from probewise.algorithms.sage.knowledge import Knowledge, enough
 from probewise.algorithms.sage.opening import Opening
 from probewise.algorithms.sage.peaks import Peaks
 from probewise.algorithms.sage.prior import Items, Memo, Prior
-from probewise.algorithms.sage.scattered import Scattered
+from probewise.algorithms.sage.scattered import Scattered, pieces_of
 from probewise.algorithms.sage.shared import Shared
 from probewise.coordinates import Counts
 from probewise.design import Directions, remembering, spokes, star
 from probewise.errors import InvalidAlgorithm, InvalidGoal
-from probewise.goals import Answer, BestCombination, BestItem, Goal, Promise, TopM
+from probewise.goals import Answer, BestCombination, BestItem, Goal, Promise, TopM, hindrance
 from probewise.measurements import Measurements
 from probewise.pooling import Pooled
 from probewise.problem import Problem
+from probewise.shards.items import NEAR
 from probewise.threads import few
 
 _FLOOR = 2.0
@@ -78,8 +80,11 @@ class Sage(Algorithm[State]):
     """Whether the top m are found by one account for each list, where there is no tolerance: docs/lists.md."""
     lean: bool = False
     """For cheap rounds: one of each probe at first where items are few, and less growth near the end."""
-    all_pairs: int | None = 20_000
+    all_pairs: int | None = NEAR
     """Items up to which the first round is planned for all pairs; for more, for each and their mean. None for any."""
+    scattered: bool = True
+    """Whether tables of that many items are searched as items past memory are, so that counts are the same wherever
+    items are (docs/how-it-grows.md), and bets on the latter are boosted where noise is normal."""
     gap: float | None = None
     """A difference that matters: half of each account is bet on leads of about that size; the proof is for any."""
     rounds: int | None = None
@@ -112,6 +117,7 @@ class Sage(Algorithm[State]):
         "printed": False,
         "shared": False,
         "all_pairs": None,
+        "scattered": False,
     }
 
     def __post_init__(self) -> None:
@@ -170,17 +176,18 @@ class Sage(Algorithm[State]):
         state = self._unknowing(problem, goal, memo)
         if self.gap is None:
             return state
-        if problem.outcome.learns or not isinstance(state, Knowledge | Claimed | Shared):
-            what = "items past memory" if problem.shards is not None else "combinations of levels"
-            what = f"outcomes of the law '{problem.outcome.name}'" if problem.outcome.learns else what
+        if problem.outcome.learns or isinstance(state, Combined):
+            law = f"outcomes of the law '{problem.outcome.name}'"
+            what = law if problem.outcome.learns else "combinations of levels"
             raise InvalidAlgorithm(
                 f"a gap that matters shapes bets on sums, and {what} are bet on otherwise; omit gap."
             )
         return replace(state, prior=replace(state.prior, gap=self.gap + goal.epsilon))
 
     def _unknowing(self, problem: Problem, goal: Goal, memo: Memo | None) -> State:
-        if problem.shards is not None:
-            return Scattered.start(problem, self.tol, memo, opening=self.opening > 0)
+        if self._scatters(problem, goal):
+            boost = self.boost and self.scattered
+            return Scattered.start(problem, self.tol, memo, opening=self.opening > 0, boost=boost)
         if _combines(problem, goal):
             return Combined.start(problem, goal, self.tol, memo, opening=self.opening > 0)
         if self._shares(goal):
@@ -257,7 +264,7 @@ class Sage(Algorithm[State]):
     @few
     def forecast(self, problem: Problem, goal: Goal, state: State) -> Forecast | None:
         """What is left, by playing the rounds to come; None before the first round, while the noise is unclear, for a
-        share of a list, combinations of levels and items past memory, and if a misfit leaves no end in sight."""
+        share of a list and combinations of levels, and if a misfit leaves no end in sight."""
         if self.answer(problem, goal, state) is not None:
             return Forecast(0, 0, 0, 0.0, 0)
         outlook = self._outlook(problem.knowing(state.law), goal, state)
@@ -268,13 +275,15 @@ class Sage(Algorithm[State]):
     def _outlook(self, problem: Problem, goal: Goal, state: State) -> Outlook | None:
         """The rounds to come, played for parameters that fit the data; None while nothing can be played."""
         if (
-            not isinstance(state, Knowledge | Claimed | Shared)
+            isinstance(state, Combined)
             or goal.promise != "all"
             or not state.data.n
             or not math.isfinite(problem.outcome.bound(state.pool.pure_error, goal.delta))
         ):
             return None
         sigma, rng = problem.outcome.guess(state.pool.pure_error), np.random.default_rng(_SEED)
+        if isinstance(state, Scattered):
+            problem, state = state.first(problem, RIVALS)
         if isinstance(state, Knowledge):
             games = race(problem, goal, state, rng, sigma)
         else:
@@ -327,7 +336,16 @@ class Sage(Algorithm[State]):
 
     def _first(self, problem: Problem, goal: Goal) -> Directions:
         """All that may matter; of too many items for all pairs of them, the way of each to their mean: docs/sage.md."""
+        if self._scatters(problem, goal):
+            return spokes(pieces_of(problem))
         return spokes(problem.items) if self._crowded(problem, goal) else goal.directions(problem)
+
+    def _scatters(self, problem: Problem, goal: Goal) -> bool:
+        """Whether items stay where they are, or are as many in memory and can be looked at in the same way."""
+        if problem.shards is not None:
+            return True
+        many = self.scattered and problem.n_items > NEAR and self._crowded(problem, goal)
+        return many and hindrance(problem, goal) is None and problem.coordinates.rank == problem.dimension
 
     def _crowded(self, problem: Problem, goal: Goal) -> bool:
         if problem.shards is not None:

@@ -31,6 +31,8 @@ CONTROLLER = ThreadpoolController()
 SIZES, DIMENSIONS = (100, 1000, 10_000, 50_000), (3, 10, 20, 50, 200)
 SECONDS = 20.0
 """For each cell, unless one turn of all settings takes longer."""
+PAUSE = 0.1
+"""Seconds before each call, in which the idle threads of the call before it, which wait for work, go to sleep."""
 LARGEST = {200: 1000, 50: 10_000}
 """Dimension -> most probes that are tried in it."""
 
@@ -67,6 +69,7 @@ def least(call: Callable[[], object], seconds: float) -> dict[str, float]:
     while not times["all"] or (time.perf_counter() < end and len(times["all"]) < 200):
         for name, setting in SETTINGS.items():
             with setting():
+                time.sleep(PAUSE)
                 start = time.perf_counter()
                 call()
                 times[name].append(time.perf_counter() - start)

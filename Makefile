@@ -39,8 +39,8 @@ format: $(VENV)/with-dev  ## rewrite the sources in the common style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/with-dev  ## measure what the README claims, one script of benchmarks/ after the other
-	@for script in benchmarks/[a-z]*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+bench: $(VENV)/with-dev  ## measure speed and size against the goals of each script; says where longer measurements are quoted
+	$(BIN)/python benchmarks/all.py
 
 docs: $(VENV)/with-docs  ## build the pages in docs/_build/html; a warning is an error
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html

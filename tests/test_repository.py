@@ -3,6 +3,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -133,6 +134,18 @@ def test_versions_agree() -> None:
 
 def test_no_file_names_a_registry() -> None:
     assert [path for path in files() if any(host in path.read_bytes() for host in REGISTRIES)] == []
+
+
+def test_every_benchmark_is_run_or_named() -> None:
+    """`make bench` runs a script with options that it knows, or says where its figures are quoted."""
+    own = runpy.run_path(str(ROOT / "benchmarks" / "all.py"))
+    run = [command.split() for command in own["QUICK"]]
+    scripts = {path.name for path in (ROOT / "benchmarks").glob("[a-z]*.py")}
+    assert {name for name, *_ in run} | {*own["others"](), "all.py"} == scripts
+    for name, *options in run:
+        text = (ROOT / "benchmarks" / name).read_text("utf-8")
+        assert all(option in text for option in options if option.startswith("--")), name
+    assert "docs/how-it-grows.md" in own["others"]()["growth.py"]
 
 
 def test_every_decision_is_listed() -> None:

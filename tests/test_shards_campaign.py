@@ -22,6 +22,12 @@ THETA = np.array([1.0, -0.5, 0.25])
 BEST = int(np.argmax(ITEMS.astype(np.float64) @ THETA))
 
 
+@pytest.fixture(autouse=True)
+def _stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few items stay where they are here, too, so that tests are quick."""
+    monkeypatch.setattr("probewise.shards.items.NEAR", 0)
+
+
 def _library(folder: Path, names: list[str] | None = None) -> Path:
     folder.mkdir(exist_ok=True)
     for at, low in enumerate(range(0, 9_000, 4_000)):

@@ -25,6 +25,12 @@ PROBES = RNG.standard_normal((30, 4))
 THETA = 0.5 * RNG.standard_normal(4)
 
 
+@pytest.fixture(autouse=True)
+def _stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Few items stay where they are here, too, so that tests are quick."""
+    monkeypatch.setattr("probewise.shards.items.NEAR", 0)
+
+
 def _search(items: Any, goal: pw.Goal | None = None, **settings: Any) -> pw.Result:
     problem = pw.Problem(PROBES, items, sigma=settings.pop("sigma", 1.0))
     laboratory = pw.LinearEnvironment(pw.Problem(PROBES), THETA, seed=1)
@@ -61,20 +67,32 @@ def test_cuts_make_no_difference(tmp_path: Path) -> None:
     assert found.item_names == (f"molecule {whole.items[0]}",)
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.3])
-def test_bets_are_those_of_items_in_memory(epsilon: float) -> None:
-    """Accounts and leads after the same rounds, item by item; with a tolerance what it eases, too."""
-    rows = ITEMS[:500].astype(np.float64)
-    near, far = pw.Problem(PROBES, rows), pw.Problem(PROBES, pw.items_in_shards(rows, size=123))
+@pytest.mark.parametrize(
+    ("epsilon", "normal", "gap", "overlap"),
+    [
+        (0.0, False, None, 2),
+        (0.3, False, None, 2),
+        (0.0, True, None, 1),
+        (0.0, True, None, 2),
+        (0.3, True, None, 1),
+        (0.3, True, None, 2),
+        (0.0, False, 0.4, 1),
+        (0.3, True, 0.4, 1),
+    ],
+)
+def test_bets_are_those_of_items_in_memory(epsilon: float, normal: bool, gap: float | None, overlap: int) -> None:
+    """Accounts and leads after the same rounds, item by item; with a tolerance what it eases, boosted or not."""
+    rows, law = ITEMS[:500].astype(np.float64), pw.Gaussian(1.0, normal=normal)
+    near, far = (pw.Problem(PROBES, items, outcome=law) for items in (rows, pw.items_in_shards(rows, size=123)))
     goal, truth = pw.BestItem(epsilon=epsilon), pw.LinearEnvironment(near, THETA)
-    sage = pw.Sage(opening=0.0, boost=False)
+    sage = pw.Sage(opening=0.0, gap=gap)
     memo = sage.memo(near, goal)
     assert memo is not None
     one, other = sage.resume(near, goal, memo), sage.resume(far, goal, memo)
     rng = np.random.default_rng(5)
     for _ in range(40 if epsilon else 6):
         counts = sage.ask(near, goal, one, rng)
-        rounds = [truth.draw(counts, rng), truth.draw(counts, rng)]
+        rounds = [truth.draw(counts, rng) for _ in range(overlap)]
         one, other = (sage.tell_overlapping(p, goal, s, rounds) for p, s in ((near, one), (far, other)))
         alive = np.concatenate([portion.piece.numbered(slice(0, portion.wealth.size)) for portion in other.portions])
         wealth = np.concatenate([portion.wealth for portion in other.portions])
@@ -91,6 +109,7 @@ def test_bets_are_those_of_items_in_memory(epsilon: float) -> None:
         assert sage.answer(near, goal, one) == sage.answer(far, goal, other)
         if sage.answer(near, goal, one) is not None:
             assert epsilon > 0
+            assert other.answer == (int(one.alive[0]),)
             assert sage.confidence(far, goal, other) == pytest.approx(0.95)
             assert not sage.standing(far, goal, other).exact
             return
@@ -163,6 +182,20 @@ def test_an_item_at_the_centre_may_be_an_end_of_the_farthest_pair() -> None:
     rows[rest[:600]], rows[rest[600]] = 0.5, 1.0
     near, far = pw.pairs(rows), pw.pairs(pw.items_in_shards(rows, size=3_001))
     assert far.largest()[1] == near.largest()[1] == 1.0
+
+
+def test_items_that_stand_for_all_may_be_the_same() -> None:
+    """Nothing is to be seen of 600 others in them, and designs are those of all items."""
+    rows = np.zeros((20_001, 4))
+    rest = np.setdiff1d(np.arange(20_001), np.linspace(0, 20_000, 10_000).astype(np.int64))
+    rows[rest[:600]] = ITEMS[:600]
+    shards = pw.items_in_shards(rows, size=3_001)
+    for far, near in (
+        (pw.pairs(shards), pw.pairs(rows)),
+        (pw.points(shards), pw.points(rows)),
+        (pw.star(shards, 5), pw.star(rows, 5)),
+    ):
+        _agree(pw.optimal_design(PROBES, far, tol=1e-3), pw.optimal_design(PROBES, near, tol=1e-3))
 
 
 def test_pairs_of_a_sphere_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,7 +284,10 @@ def test_what_cannot_be_done_is_refused(tmp_path: Path) -> None:
             "got the rank 4",
         ),
         ({"probes": PROBES, "items": shards, "stock": [5] * 30}, "unlimited stock"),
-        ({"probes": PROBES, "items": shards, "outcome": pw.Bounded(0, 1)}, "need normal outcomes"),
+        (
+            {"probes": PROBES, "items": shards, "outcome": pw.Bounded(0, 1)},
+            "20,000 items that stay where they are need noise with light",
+        ),
     ):
         with pytest.raises(pw.InvalidProblem, match=match):
             pw.identify(pw.Problem(**given), measure=lambda at: at)  # type: ignore[arg-type]

@@ -19,8 +19,8 @@ from probewise.model import Model, Space, Use, build
 from probewise.model.product import coded
 from probewise.outcomes import Gaussian, Law
 from probewise.reading import table_of
-from probewise.shards import Shards, shards_of
-from probewise.shards.items import joined, labels
+from probewise.shards import Shards
+from probewise.shards.items import brought, joined, labels
 from probewise.tables import Labelled, Names, RowNumbers, Table, TableLike, duplicated, labelled, named, numeric
 
 _LARGEST = 1e150
@@ -82,7 +82,7 @@ class Problem:
     ) -> None:
         if isinstance(items, Space):
             raise InvalidProblem("a space needs a model of its columns; give it to Problem.from_tables.")
-        first, far = labelled(probes, name="probes", id_column=id_column), shards_of(items)
+        first, (items, far) = labelled(probes, name="probes", id_column=id_column), brought(items)
         second = first if items is None or far is not None else labelled(items, name="items", id_column=id_column)
         if id_column is not None and first.rows is None and second.rows is None:
             raise InvalidProblem("id_column needs a data frame, got arrays; give probe_names or item_names.")

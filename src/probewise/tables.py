@@ -261,6 +261,8 @@ def labelled(source: TableLike, *, name: str, id_column: str | None = None) -> L
     """A matrix (k, d), perhaps not finite, and its names, from an array-like, `Table` or data frame."""
     if isinstance(source, Table):
         return source.labelled(id_column)
+    if isinstance(source, Labelled):
+        return source
     if not isinstance(source, np.ndarray | Sequence):
         table = frame_table(source, name)
         if table is not None:

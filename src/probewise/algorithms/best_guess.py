@@ -204,7 +204,7 @@ class BestGuess(Algorithm[Guessed]):
         return next_batch(state.belief, size, last=last, rng=rng, **limits)
 
 
-_SAGE = Sage()
+_SAGE = Sage(scattered=False)
 """The judge; its rounds are planned here, so that its settings do not matter."""
 
 

@@ -260,7 +260,7 @@ _SOURCE = (
         type=FILE,
         help="Table of what is to be compared, with the same columns as the probes; or a TOML file as of `probewise "
         "space`, any number of whose combinations are compared without being listed. A folder of Parquet files, or a "
-        "pattern such as 'library/*.parquet', is not read into memory as a whole: it needs --model none.",
+        "pattern such as 'library/*.parquet', needs --model none; more than 20,000 items stay in their files.",
     ),
     click.option(
         "--id-column", metavar="NAME", help="Column with the names of the rows. Default: id, if there is one."

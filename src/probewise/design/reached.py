@@ -148,8 +148,10 @@ class Reached(Directions):
         return 2.0 * float(np.linalg.norm(self.bound))
 
     def moment(self) -> Array:
-        """Of some items at even distances."""
+        """Of some items at even distances; if these are all at the centre, of the items farthest from it."""
         rows = self.centre - self.shards.sample
+        if not rows.any():
+            rows = self.longest(-1.0, _POOL).rows
         for transform in self._transforms:
             rows = rows @ transform
         return np.asarray(rows.T @ rows)

@@ -63,19 +63,25 @@ def check_question(problem: Problem, goal: Goal) -> None:
 
 def check_scattered(problem: Problem, goal: Goal) -> None:
     """Refuse what cannot be asked of items that stay where they are."""
-    if not isinstance(goal, BestItem):
-        raise InvalidGoal(
-            f"of items that stay where they are, only the best one can be asked for, got '{goal.name}'; take "
-            "BestItem(), or a table of fewer items."
-        )
+    if (fault := hindrance(problem, goal)) is not None:
+        raise fault
     goal.check(problem)
+
+
+def hindrance(problem: Problem, goal: Goal) -> InvalidGoal | InvalidProblem | None:
+    """Why items of a problem cannot be looked at piece by piece, where they are; None if they can."""
+    far, instead = f"{problem.n_items:,} items that stay where they are", "or give the items as an array in memory."
+    if not isinstance(goal, BestItem):
+        return InvalidGoal(
+            f"of {far} only the best one can be asked for, got '{goal.name}'; take BestItem(), {instead}"
+        )
     if not isinstance(problem.outcome, Gaussian):
-        raise InvalidProblem(
-            f"items that stay where they are need normal outcomes, got the law '{problem.outcome.name}'; take "
-            "Gaussian(), or a table of fewer items."
+        return InvalidProblem(
+            f"{far} need noise with light tails, got the law '{problem.outcome.name}'; take Gaussian(), {instead}"
         )
     if np.isfinite(problem.stock).any():
-        raise InvalidProblem("items that stay where they are need probes of unlimited stock; leave stock out.")
+        return InvalidProblem(f"{far} need probes of unlimited stock, got a limited one; leave stock out, {instead}")
+    return None
 
 
 def goal_from(text: str, **settings: Any) -> Goal:
@@ -123,6 +129,7 @@ __all__ = [
     "goal_from",
     "goal_named",
     "goal_names",
+    "hindrance",
     "tie",
     "usual_goal",
 ]

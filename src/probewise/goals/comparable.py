@@ -35,8 +35,9 @@ def check_comparable(problem: Problem) -> None:
 def _check_spanned(problem: Problem) -> None:
     if problem.coordinates.rank < problem.dimension:
         raise InvalidProblem(
-            f"items that stay where they are need probes that span all {problem.dimension} features, got the rank "
-            f"{problem.coordinates.rank}; leave out features that follow from others, or add probes."
+            f"{problem.n_items:,} items that stay where they are need probes that span all {problem.dimension} "
+            f"features, got the rank {problem.coordinates.rank}; leave out features that "
+            "follow from others, or add probes."
         )
 
 

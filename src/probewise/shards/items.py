@@ -17,6 +17,8 @@ from probewise.shards.engine import Cluster, Engine, Handle, Local, cluster
 from probewise.shards.pieces import Piece, Summary, some_rows, summary
 from probewise.tables import Labelled, named
 
+NEAR = 20_000
+"""Items up to which a problem brings them into memory, where all is as with a table: some megabytes."""
 _LARGEST = 1e150
 """Largest feature, whose square is still a number."""
 _PIECE = 1_000_000
@@ -63,10 +65,14 @@ class Shards:
     """The name of an item by its number."""
     number: Callable[[str], int | None] = own_number
     """The number of an item by its name; None if there is none."""
+    every: Callable[[], tuple[str, ...]] | None = None
+    """All names at once; None if they are row numbers."""
     sign: float = 1.0
     """-1 if all items are negated."""
     origin: Origin | None = None
     """The files that they come from, if they do."""
+    stay: bool = False
+    """Whether they stay where they are however few they are: as in journals of campaigns that were begun so."""
 
     def __len__(self) -> int:
         """Number of items."""
@@ -108,7 +114,8 @@ class Shards:
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
         raise InvalidProblem(
             f"the {len(self):,} items stay where they are, so what needs all of them in one table cannot be done: "
-            "Sage, hardness and designs can do without, for the best item; for all else take a table of fewer items."
+            "Sage, hardness and designs can do without, for the best item; for all else give them as an array in "
+            "memory, or take fewer."
         )
 
     __array__ = __iter__ = __matmul__ = __rmatmul__ = _refuse
@@ -154,6 +161,7 @@ def in_shards(
     features: tuple[str, ...] | None = None,
     label: Callable[[int], str] = str,
     number: Callable[[str], int | None] = own_number,
+    every: Callable[[], tuple[str, ...]] | None = None,
     origin: Origin | None = None,
     shown: str = "items",
 ) -> Shards:
@@ -174,7 +182,7 @@ def in_shards(
     counts = tuple(own.rows for own in found)
     if not sum(counts):
         raise InvalidProblem(f"{shown} need at least one row, got none.")
-    return Shards(engine, tuple(pieces), counts, largest, features, label, number, origin=origin)
+    return Shards(engine, tuple(pieces), counts, largest, features, label, number, every, origin=origin)
 
 
 def items_in_shards(items: ArrayLike, *, size: int = _PIECE, scheduler: Any = None) -> Shards:
@@ -197,6 +205,15 @@ def shards_of(items: Any) -> Shards | None:
     if type(items).__module__.partition(".")[0] not in ("dask", "dask_expr"):
         return None
     return _of_dask(items, cluster())
+
+
+def brought(items: Any) -> tuple[Any, Shards | None]:
+    """Items as they are, or in memory if they are few enough, and None; or the shards that they stay in."""
+    far = shards_of(items)
+    if far is None or far.stay or len(far) > NEAR:
+        return items, far
+    names = None if far.every is None else far.every()
+    return Labelled(far.rows(np.arange(len(far))), names, far.features), None
 
 
 def _of_dask(items: Any, engine: Cluster) -> Shards:

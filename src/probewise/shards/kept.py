@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
@@ -39,14 +40,16 @@ def from_json(kept: Mapping[str, Any]) -> Shards:
     for file in kept["files"]:
         _check(file)
     engine = in_use()
-    if (known := _opened.get(_key(kept, engine.name))) is not None:
-        return known
+    if (known := _opened.get(key := _key(kept, engine.name))) is not None:
+        _opened[key] = stays = replace(known, stay=True)
+        return stays
     for file in kept["files"]:
         if _digest(Path(file["path"])) != file["sha256"]:
             raise _other(file, "its contents have changed since")
     files = [file["path"] for file in kept["files"]]
-    shards = items_from_parquet(files, columns=kept["columns"], names=kept["names"], scheduler=engine)
-    _opened[_key(kept, engine.name)] = shards
+    opened = items_from_parquet(files, columns=kept["columns"], names=kept["names"], scheduler=engine)
+    shards = replace(opened, stay=True)
+    _opened[key] = shards
     return shards
 
 

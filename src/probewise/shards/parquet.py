@@ -77,6 +77,11 @@ class _Names:
                 return own.first + at
         return None
 
+    def every(self) -> tuple[str, ...]:
+        """All of them; an empty cell is called by its row number."""
+        cells = (cell for own in self.files for cell in own.column.to_pylist())
+        return tuple(str(number) if cell is None else str(cell) for number, cell in enumerate(cells))
+
     def _read(self, number: int) -> str:
         own = max((groups for groups in self.files if groups.first <= number), key=lambda groups: groups.first)
         file, left = _parquet().ParquetFile(own.path), number - own.first
@@ -130,7 +135,9 @@ def items_from_parquet(
     if names is None:
         return in_shards(engine, pieces, features=wanted, origin=origin)
     labels = _Names(tuple(_Groups(g.path, g.groups, (names,), g.first) for g in groups))
-    return in_shards(engine, pieces, features=wanted, label=labels, number=labels.number, origin=origin)
+    return in_shards(
+        engine, pieces, features=wanted, label=labels, number=labels.number, every=labels.every, origin=origin
+    )
 
 
 def all_different(origin: Origin) -> None:

@@ -7,6 +7,7 @@ from functools import cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from probewise.algorithms.sage.accounts import log_account
 from probewise.coordinates import Array
@@ -85,7 +86,7 @@ def boosts(
     much an account must still make. 0 where much is lacking. docs/boosting.md.
     """
     out = np.zeros(lacking.size)
-    near = np.flatnonzero((lacking > 0) & (lacking < _LACKING) & (precision > 0))
+    near = near_enough(precision, lacking)
     if near.size:
         known, more, own = before.at(near), precision[near], unit[near]
         steps = bound * np.sqrt(more)[:, None] * table().places
@@ -94,6 +95,11 @@ def boosts(
         log = ahead - log_account(law, known.total, known.precision, own, bound, gap)[:, None]
         out[near] = _largest(log, np.exp(lacking[near]))
     return out
+
+
+def near_enough(precision: Array, lacking: Array) -> NDArray[np.int64]:
+    """(j,): which of k bets are boosted at all: those on a round that says something, and that lack little."""
+    return np.flatnonzero((lacking > 0) & (lacking < _LACKING) & (precision > 0))
 
 
 def _largest(log: Array, enough: Array) -> Array:

@@ -123,8 +123,6 @@ class Race:
 
 def unplayed(problem: Problem, goal: Goal, state: Any | None) -> str:
     """Why rounds to come cannot be played, in a state or at all; empty if they can."""
-    if problem.shards is not None:
-        return "items stay in their files, and rounds to come are not played there"
     if isinstance(goal, BestCombination) and problem.blocks and goal.epsilon == 0:
         return "rounds to come are not played on combinations of levels"
     if goal.promise != "all":

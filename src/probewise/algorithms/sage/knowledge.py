@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from probewise.algorithms.base import Standing
 from probewise.algorithms.sage.accounts import account, accounts
 from probewise.algorithms.sage.boosting import CAP, boosts
+from probewise.algorithms.sage.claims import coarse
 from probewise.algorithms.sage.opening import NOTHING, Opening, differences
 from probewise.algorithms.sage.peaks import Peaks
 from probewise.algorithms.sage.prior import Items, Prior
 from probewise.coordinates import Array
+from probewise.design import Directions, star
 from probewise.estimate import Estimate
-from probewise.goals import Claims, Goal
+from probewise.goals import Answer, Claims, Goal
 from probewise.measurements import Measurements
 from probewise.outcomes import Law
 from probewise.pooling import Pooled, Sums, fitted, guessed, tells_apart
@@ -147,6 +150,26 @@ class Knowledge:
         """How far the weakest bets are from ruling out, 0 to 1."""
         least = float(np.nan_to_num(self.wealth[1:].min(initial=math.inf), posinf=0.0))
         return min(max(least / enough(problem, goal), 0.0), 1.0)
+
+    @property
+    def answer(self) -> Answer | None:
+        """The item found."""
+        return None if self.winner is None else (self.winner,)
+
+    def standing(self, problem: Problem, goal: Goal) -> Standing:
+        """The items left, the leader, and how far its weakest bets are from ruling out, which grows like the total."""
+        remaining = _ascending(self.alive, problem.n_items)
+        if self.winner is not None or not self.collected:
+            return Standing(remaining, self.answer or (), 0.0 if self.answer is None else 1.0)
+        return Standing(remaining, (int(self.alive[0]),), self.progress(problem, goal))
+
+    def directions(self, problem: Problem, goal: Goal, floor: float) -> Directions:
+        """The oracle's criterion: the leader against each rival, in units of its lead, or of ``floor`` of its errors."""
+        lead, error = self.leads(problem, goal)
+        gaps, alive = np.ones(self.alive.size), self.alive.copy()
+        order = np.argsort(alive[1:])  # one order of the same rivals, whoever is second
+        gaps[1:], alive[1:] = coarse(np.maximum(lead, floor * error))[order], alive[1:][order]
+        return star(problem.items[alive], 0, gaps)
 
     def noise(self, problem: Problem, goal: Goal) -> float:
         """What the scale of the noise must be multiplied by to bound it at all times at once; 1 if it is known."""
@@ -287,3 +310,12 @@ def _values(problem: Problem, items: Items, theta: Array) -> Array:
     """(k,): z'θ of some items; of many, among those of all, which copies no features."""
     values: Array = (problem.items @ theta)[items] if items.size > _BLOCK else problem.items[items] @ theta
     return values
+
+
+def _ascending(items: Items, count: int) -> Items:
+    """Different items, of ``count`` of them, by number; where that is many of them, they are marked and not sorted."""
+    if items.size < count // 16:
+        return np.sort(items)
+    there = np.zeros(count, dtype=np.bool_)
+    there[items] = True
+    return np.flatnonzero(there)

@@ -9,6 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from probewise.algorithms.sage.accounts import log_account
+from probewise.algorithms.sage.boosting import CAP, boosts, near_enough
 from probewise.algorithms.sage.claims import coarse
 from probewise.coordinates import Array
 from probewise.design.farthest import square_norms
@@ -36,6 +38,19 @@ class Portion:
     """(k,) for each item that was bet on: log of how much more these bets have made if epsilon counts for it."""
 
 
+class Rules(NamedTuple):
+    """How rounds are bet on."""
+
+    law: Law
+    """Of outcomes, as it was known before."""
+    epsilon: float
+    """How far behind the best an answer may be."""
+    gap: float | None
+    """A lead for which half of the bets are made, epsilon included; None for any."""
+    boost: bool
+    """Whether bets are boosted, as noise is normal: docs/boosting.md."""
+
+
 class Bet(NamedTuple):
     """What was bet on rounds: that the leader is better than each other item, and the second than the leader."""
 
@@ -60,8 +75,8 @@ class Told(NamedTuple):
     """-1 if items are negated."""
     whitener: Array
     """(d, r): unit of precisions."""
-    law: Law
-    """Of outcomes, as it was known before."""
+    rules: Rules
+    """Of the bets on them."""
     fits: tuple[Estimate, ...]
     """The estimate of each round from its own data."""
     bet: Bet | None
@@ -70,8 +85,6 @@ class Told(NamedTuple):
     """(d,): the estimate from all data."""
     enough: float
     """log of an account that rules out."""
-    epsilon: float
-    """How far behind the best an answer may be."""
     shown: int
     """How many of those in front are wanted."""
 
@@ -125,14 +138,16 @@ def settled(portion: Portion, told: Told) -> tuple[Portion, Settled]:
     if told.bet is not None:
         wealth, precision, total = wealth.copy(), precision.copy(), total.copy()
     left, first = Front.none(dimension), Front.none(dimension)
-    kept, more = np.ones(wealth.size, dtype=np.bool_), np.zeros(wealth.size if told.epsilon else 0)
+    kept, more = np.ones(wealth.size, dtype=np.bool_), np.zeros(wealth.size if told.rules.epsilon else 0)
+    easing = None if told.bet is None else portion.eased.get(told.bet.leader)
     for rows, block in blocks(piece.rows, told.sign):
         count, numbers = rows.stop - rows.start, piece.numbered(rows)
         if told.bet is not None:
             before = Sums(_padded(precision[rows]), _padded(total[rows]))
-            gain, ease, after = _gained(told, told.bet, block, before, told.enough - _padded(wealth[rows]))
+            eased = np.zeros(BLOCK) if easing is None else _padded(easing[rows])
+            gain, ease, after = _gained(told, told.bet, block, before, told.enough - _padded(wealth[rows]), eased)
             wealth[rows] += np.where(numbers == told.bet.leader, told.bet.own, gain[:count])
-            if told.epsilon:
+            if told.rules.epsilon:
                 more[rows] = ease[:count]
             precision[rows], total[rows] = after.precision[:count], after.total[:count]
         kept[rows] = ~(wealth[rows] >= told.enough)  # what is not a number rules nobody out
@@ -144,21 +159,24 @@ def settled(portion: Portion, told: Told) -> tuple[Portion, Settled]:
     return own if kept.all() else _chosen(own, kept), Settled(int(kept.sum()), left, first)
 
 
-def _gained(told: Told, bet: Bet, block: Array, before: Sums, lacking: Array) -> tuple[Array, Array, Sums]:
+def _gained(
+    told: Told, bet: Bet, block: Array, before: Sums, lacking: Array, easing: Array
+) -> tuple[Array, Array, Sums]:
     """(BLOCK,) twice: log of what bets on the leader have made, and of how much more if epsilon counts for it.
 
     Then what all rounds now say of leader - item. Where a bet has surely made what was ``lacking`` (BLOCK,), which
-    rules out, it is not asked how much it was: infinite.
+    rules out, it is not asked how much it was: infinite. ``easing`` is what epsilon had eased before.
     """
     y, sizes = bet.row - block, np.abs(bet.row) + np.abs(block)
     unit, rounds = _unit(y, told.whitener), [Pooled((fit,)).sums(y, sizes) for fit in told.fits]
     gain, more, after = np.zeros(BLOCK), np.zeros(BLOCK), before
-    if len(rounds) == 1:
+    if len(rounds) == 1 and told.rules.gap is None:
         gain[_clearly(told, bet, before, rounds[0], unit) >= lacking + _MARGIN] = np.inf
     at = np.flatnonzero(gain == 0)
     some = np.resize(at, _WIDTH * -(-at.size // _WIDTH))  # whole vectors, so that cuts make no difference to rounding
     for new in rounds:
-        made, eased = bet_on(told.law, before.at(some), new.at(some), unit[some], bet.noise, told.epsilon)
+        bets = before.at(some), new.at(some), unit[some]
+        made, eased = bet_on(told.rules, bet.noise, *bets, lacking[some], easing[some])
         gain[at] += made[: at.size]
         more[at] += eased[: at.size]
         after = after + new
@@ -167,10 +185,10 @@ def _gained(told: Told, bet: Bet, block: Array, before: Sums, lacking: Array) ->
 
 def _clearly(told: Told, bet: Bet, before: Sums, new: Sums, unit: Array) -> Array:
     """(BLOCK,): log of what bets on the leader have made at least in a round."""
-    known = before.lifted(told.epsilon)
+    known, law = before.lifted(told.rules.epsilon), told.rules.law
     now = known + new
-    least = told.law.account_bounds(now.total, now.precision, unit, bet.noise)[0]
-    return np.asarray(least - told.law.account_bounds(known.total, known.precision, unit, bet.noise)[1])
+    least = law.account_bounds(now.total, now.precision, unit, bet.noise)[0]
+    return np.asarray(least - law.account_bounds(known.total, known.precision, unit, bet.noise)[1])
 
 
 _MARGIN = 1e-6
@@ -179,24 +197,45 @@ _WIDTH = 64
 """Numbers of which functions of many are computed together, at most, on any processor."""
 
 
-def bet_on(law: Law, before: Sums, new: Sums, unit: Array, noise: float, epsilon: float) -> tuple[Array, Array]:
+def bet_on(
+    rules: Rules, noise: float, before: Sums, new: Sums, unit: Array, lacking: Array, easing: Array
+) -> tuple[Array, Array]:
     """(k,) twice: log of what bets on y'θ > 0 have made in a round, and of how much more for y'θ > -epsilon.
 
-    Odds follow what was known of y'θ + epsilon before: (1) of docs/sage.md.
+    Odds follow what was known of y'θ + epsilon before: (1) of docs/sage.md. Accounts were ``lacking`` so much before,
+    and ``easing`` less of it if epsilon counts.
     """
 
     def account(sums: Sums) -> Array:
-        return law.account(sums.total, sums.precision, None, unit, noise)
+        return log_account(rules.law, sums.total, sums.precision, unit, noise, rules.gap)
 
-    known = before.lifted(epsilon)
-    made = account(known + new)
-    more = account(known + new.lifted(epsilon)) - made if epsilon > 0 else np.zeros(made.size)
-    return made - account(known), more
+    def raised(made: Array, lacking: Array) -> Array:
+        return _raised(rules, noise, known, new.precision, unit, made, lacking) if rules.boost else made
+
+    known = before.lifted(rules.epsilon)
+    had = account(known)
+    gain = raised(account(known + new) - had, lacking)
+    if rules.epsilon == 0:
+        return gain, np.zeros(gain.size)
+    return gain, raised(account(known + new.lifted(rules.epsilon)) - had, lacking - easing) - gain
+
+
+def _raised(
+    rules: Rules, noise: float, known: Sums, precision: Array, unit: Array, made: Array, lacking: Array
+) -> Array:
+    """(k,): log of what a round has ``made``, boosted, and then no more than was lacking."""
+    near, out = near_enough(precision, lacking), made.copy()
+    for low in range(0, near.size, _WIDTH):  # always as many: products of fewer may be rounded otherwise
+        at = near[low : low + _WIDTH]
+        some = np.resize(at, _WIDTH)
+        by = boosts(rules.law, known.at(some), precision[some], unit[some], noise, lacking[some], rules.gap)[: at.size]
+        out[at] = np.where(by > 0, np.minimum(made[at] + by, lacking[at] + CAP), made[at])
+    return out
 
 
 def _eased(portion: Portion, told: Told, more: Array) -> Mapping[int, Array]:
     """What is eased after a round in which (k,) ``more`` was made on the leader if epsilon counts for it."""
-    if told.bet is None or told.epsilon == 0:
+    if told.bet is None or told.rules.epsilon == 0:
         return portion.eased
     out, none = dict(portion.eased), np.zeros(more.size)
     itself = portion.piece.numbered(slice(0, more.size)) == told.bet.leader
@@ -249,18 +288,28 @@ class Asked(NamedTuple):
     """Standard errors below which a lead is not believed."""
     epsilon: float = 0.0
     """How far behind the best an answer may be."""
+    second: int = -1
+    """Number of the item behind the leader."""
+
+
+class Compared(NamedTuple):
+    """What comes back then."""
+
+    gap: float
+    """The least lead of the leader."""
+    least: float
+    """The smallest account of the other items, in which epsilon counts for the leader."""
+    own: tuple[float, float] | None
+    """The account of the leader, and how much more it has if epsilon counts for the second; None if it is not here."""
 
 
 @few
-def compared(portion: Portion, asked: Asked) -> tuple[Portion, tuple[float, float]]:
-    """With the lead of the leader over each item as a gap; the least gap, and the smallest account of the others.
-
-    In that account epsilon counts for the leader.
-    """
+def compared(portion: Portion, asked: Asked) -> tuple[Portion, Compared]:
+    """With the lead of the leader over each item as a gap."""
     precision, total = portion.precision, portion.total
     if asked.fits is not None:
         precision, total = np.empty(precision.size), np.empty(total.size)
-    gaps, least = np.empty(precision.size), np.inf
+    gaps, least, own_account = np.empty(precision.size), np.inf, None
     for rows, block in blocks(portion.piece.rows, asked.sign):
         count = rows.stop - rows.start
         y = asked.row - block
@@ -276,8 +325,23 @@ def compared(portion: Portion, asked: Asked) -> tuple[Portion, tuple[float, floa
         others = portion.piece.numbered(slice(0, gaps.size)) != asked.leader
         account = portion.wealth + portion.eased.get(asked.leader, np.zeros(gaps.size))
         least = float(np.nan_to_num(account[others], nan=-np.inf).min(initial=np.inf))
-    piece = replace(portion.piece, gaps=gaps)
-    return Portion(piece, portion.wealth, precision, total, portion.eased), (float(gaps.min(initial=np.inf)), least)
+        if (at := np.flatnonzero(~others)).size:
+            easing = portion.eased.get(asked.second, np.zeros(gaps.size))
+            own_account = float(portion.wealth[at[0]]), float(easing[at[0]])
+    now = Portion(replace(portion.piece, gaps=gaps), portion.wealth, precision, total, portion.eased)
+    return now, Compared(float(gaps.min(initial=np.inf)), least, own_account)
+
+
+@few
+def ahead(portion: Portion, sign: float, theta: Array, most: int) -> tuple[Front, Array]:
+    """The first items of a portion, and (k,) log of what bets against each have made."""
+    found = Front.none(theta.size)
+    for rows, block in blocks(portion.piece.rows, sign):
+        count = rows.stop - rows.start
+        values = (block @ theta[:, None])[:count, 0]
+        found = Front.of(found, Front.among(values, portion.piece.numbered(rows), block[:count], most), most=most)
+    at = np.searchsorted(portion.piece.numbered(slice(0, portion.wealth.size)), found.numbers)
+    return found, portion.wealth[at]
 
 
 @few

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from probewise.algorithms.base import Algorithm, Forecast, Standing, no_forecast
 from probewise.algorithms.batches import Limits
 from probewise.algorithms.planning import allocated, check_recalled, check_stock, kept, plan, unit_whitener
-from probewise.algorithms.sage.claims import Claimed, coarse, needed
+from probewise.algorithms.sage.claims import Claimed, needed
 from probewise.algorithms.sage.combined import Combined
 from probewise.algorithms.sage.forecasting import (
     PARAMETERS,
+    RIVALS,
     Outlook,
     even_race,
     expected,
@@ -32,16 +33,17 @@ from probewise.algorithms.sage.knowledge import Knowledge, enough
 from probewise.algorithms.sage.opening import Opening
 from probewise.algorithms.sage.peaks import Peaks
 from probewise.algorithms.sage.prior import Items, Memo, Prior
-from probewise.algorithms.sage.scattered import Scattered
+from probewise.algorithms.sage.scattered import Scattered, pieces_of
 from probewise.algorithms.sage.shared import Shared
 from probewise.algorithms.sage.sided import Sided
 from probewise.coordinates import Counts
-from probewise.design import Directions, remembering, spokes, star
+from probewise.design import Directions, remembering, spokes
 from probewise.errors import InvalidAlgorithm, InvalidGoal
-from probewise.goals import Answer, BestCombination, BestItem, Goal, Promise, TopM
+from probewise.goals import Answer, BestCombination, BestItem, Goal, Promise, TopM, hindrance
 from probewise.measurements import Measurements
 from probewise.pooling import Pooled
 from probewise.problem import Problem
+from probewise.shards.items import NEAR
 from probewise.threads import few
 
 _FLOOR = 2.0
@@ -84,8 +86,11 @@ class Sage(Algorithm[State]):
     """Whether items above a limit, or better than a control, have one account for each pattern: docs/sides.md."""
     lean: bool = False
     """For cheap rounds: one of each probe at first where items are few, and less growth near the end."""
-    all_pairs: int | None = 20_000
+    all_pairs: int | None = NEAR
     """Items up to which the first round is planned for all pairs; for more, for each and their mean. None for any."""
+    scattered: bool = True
+    """Whether tables of that many items are searched as items past memory are, so that counts are the same wherever
+    items are (docs/how-it-grows.md), and bets on the latter are boosted where noise is normal."""
     gap: float | None = None
     """A difference that matters: half of each account is bet on leads of about that size; the proof is for any."""
     rounds: int | None = None
@@ -120,6 +125,7 @@ class Sage(Algorithm[State]):
         "patient": False,
         "sides": False,
         "all_pairs": None,
+        "scattered": False,
     }
 
     def __post_init__(self) -> None:
@@ -178,17 +184,18 @@ class Sage(Algorithm[State]):
         state = self._unknowing(problem, goal, memo)
         if self.gap is None:
             return state
-        if problem.outcome.learns or not isinstance(state, Knowledge | Claimed | Shared | Sided):
-            what = "items past memory" if problem.shards is not None else "combinations of levels"
-            what = f"outcomes of the law '{problem.outcome.name}'" if problem.outcome.learns else what
+        if problem.outcome.learns or isinstance(state, Combined):
+            law = f"outcomes of the law '{problem.outcome.name}'"
+            what = law if problem.outcome.learns else "combinations of levels"
             raise InvalidAlgorithm(
                 f"a gap that matters shapes bets on sums, and {what} are bet on otherwise; omit gap."
             )
         return replace(state, prior=replace(state.prior, gap=self.gap + goal.epsilon))
 
     def _unknowing(self, problem: Problem, goal: Goal, memo: Memo | None) -> State:
-        if problem.shards is not None:
-            return Scattered.start(problem, self.tol, memo, opening=self.opening > 0)
+        if self._scatters(problem, goal):
+            boost = self.boost and self.scattered
+            return Scattered.start(problem, self.tol, memo, opening=self.opening > 0, boost=boost)
         if _combines(problem, goal):
             return Combined.start(problem, goal, self.tol, memo, opening=self.opening > 0)
         if kind := self._shares(goal):
@@ -242,19 +249,11 @@ class Sage(Algorithm[State]):
 
     def answer(self, problem: Problem, goal: Goal, state: State) -> Answer | None:
         """The last item left, or a leader that no item left beats by more than epsilon; else see ``Claimed``."""
-        if not isinstance(state, Knowledge):
-            return state.answer
-        return None if state.winner is None else (state.winner,)
+        return state.answer
 
     def standing(self, problem: Problem, goal: Goal, state: State) -> Standing:
         """The items left, the leader, and how far its weakest bets are from ruling out, which grows like the total."""
-        if not isinstance(state, Knowledge):
-            return state.standing(problem, goal)
-        remaining = _ascending(state.alive, problem.n_items)
-        if state.winner is not None or not state.collected:
-            answer = self.answer(problem, goal, state)
-            return Standing(remaining, answer or (), 0.0 if answer is None else 1.0)
-        return Standing(remaining, (int(state.alive[0]),), state.progress(problem, goal))
+        return state.standing(problem, goal)
 
     def left(self, problem: Problem, goal: Goal, state: State, items: Items) -> NDArray[np.bool_]:
         """Asked where they are, if they are not here."""
@@ -269,7 +268,7 @@ class Sage(Algorithm[State]):
     @few
     def forecast(self, problem: Problem, goal: Goal, state: State) -> Forecast | None:
         """What is left, by playing the rounds to come; None before the first round, while the noise is unclear, for a
-        share of a list, combinations of levels and items past memory, and if a misfit leaves no end in sight."""
+        share of a list and combinations of levels, and if a misfit leaves no end in sight."""
         if self.answer(problem, goal, state) is not None:
             return Forecast(0, 0, 0, 0.0, 0)
         outlook = self._outlook(problem.knowing(state.law), goal, state)
@@ -287,9 +286,11 @@ class Sage(Algorithm[State]):
 
     def _outlook(self, problem: Problem, goal: Goal, state: State) -> Outlook | None:
         """The rounds to come, played for parameters that fit the data; None while nothing can be played."""
-        if unplayed(problem, goal, state) or not isinstance(state, Knowledge | Claimed | Shared | Sided):
+        if unplayed(problem, goal, state) or isinstance(state, Combined):
             return None
         sigma, rng = problem.outcome.guess(state.pool.pure_error), np.random.default_rng(_SEED)
+        if isinstance(state, Scattered):
+            problem, state = state.first(problem, RIVALS)
         if isinstance(state, Knowledge):
             games = race(problem, goal, state, rng, sigma)
         else:
@@ -342,7 +343,16 @@ class Sage(Algorithm[State]):
 
     def _first(self, problem: Problem, goal: Goal) -> Directions:
         """All that may matter; of too many items for all pairs of them, the way of each to their mean: docs/sage.md."""
+        if self._scatters(problem, goal):
+            return spokes(pieces_of(problem))
         return spokes(problem.items) if self._crowded(problem, goal) else goal.directions(problem)
+
+    def _scatters(self, problem: Problem, goal: Goal) -> bool:
+        """Whether items stay where they are, or are as many in memory and can be looked at in the same way."""
+        if problem.shards is not None:
+            return True
+        many = self.scattered and problem.n_items > NEAR and self._crowded(problem, goal)
+        return many and hindrance(problem, goal) is None and problem.coordinates.rank == problem.dimension
 
     def _crowded(self, problem: Problem, goal: Goal) -> bool:
         if problem.shards is not None:
@@ -370,26 +380,11 @@ class Sage(Algorithm[State]):
 
     def _directions(self, problem: Problem, goal: Goal, state: State) -> Directions:
         """All that may matter; then the oracle's criterion: the leader against each rival, in units of its lead."""
-        if not isinstance(state, Knowledge):
-            return state.directions(problem, goal, _FLOOR)
-        if not state.collected:
+        if isinstance(state, Knowledge) and not state.collected:
             return self._first(problem, goal)
-        lead, error = state.leads(problem, goal)
-        gaps, alive = np.ones(state.alive.size), state.alive.copy()
-        order = np.argsort(alive[1:])  # one order of the same rivals, whoever is second
-        gaps[1:], alive[1:] = coarse(np.maximum(lead, _FLOOR * error))[order], alive[1:][order]
-        return star(problem.items[alive], 0, gaps)
+        return state.directions(problem, goal, _FLOOR)
 
 
 def _combines(problem: Problem, goal: Goal) -> bool:
     """Whether there is an account for each combination; with a tolerance, there is one for each claim."""
     return isinstance(goal, BestCombination) and bool(problem.blocks) and goal.epsilon == 0
-
-
-def _ascending(items: Items, count: int) -> Items:
-    """Different items, of ``count`` of them, by number; where that is many of them, they are marked and not sorted."""
-    if items.size < count // 16:
-        return np.sort(items)
-    there = np.zeros(count, dtype=np.bool_)
-    there[items] = True
-    return np.flatnonzero(there)

@@ -8,9 +8,10 @@ from scipy.integrate import quad
 
 import probewise as pw
 from probewise import confidence, pooling
+from probewise.algorithms.planning import coarse
 from probewise.algorithms.sage import knowledge, prior
+from probewise.algorithms.sage.knowledge import _ascending
 from probewise.algorithms.sage.opening import differences
-from probewise.algorithms.sage.sage import _ascending, coarse
 from probewise.confidence import log_evidence, log_wealth
 from probewise.design import largest_variance, remembering, working_set
 from probewise.run import loop

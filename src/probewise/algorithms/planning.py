@@ -246,3 +246,12 @@ def check_solver(solver: str) -> None:
     """Refuse an unknown solver."""
     if solver not in ("certified", "frank-wolfe"):
         raise InvalidAlgorithm(f"solver must be 'certified' or 'frank-wolfe', got {solver!r}.")
+
+
+def coarse(gaps: Array) -> Array:
+    """(k,): gaps over the smallest, u = log gap on a grid of log(1 + u): far rivals hardly shape a design."""
+    return np.asarray(np.exp(np.expm1(_STEP * np.round(np.log1p(np.log(gaps / gaps.min())) / _STEP))))
+
+
+_STEP = 0.1
+"""Grid of the smallest gaps' logarithms, coarser for others: nearly equal gaps share a design, solved once."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probewise.algorithms.base import Standing
+from probewise.algorithms.planning import coarse
 from probewise.algorithms.sage.accounts import account
 from probewise.algorithms.sage.listing import accepted, lacking
 from probewise.algorithms.sage.prior import Memo, Prior
@@ -235,12 +236,3 @@ def _raised(peaks: Array | None, at: tuple[NDArray[np.int64], NDArray[np.int64]]
 def needed(problem: Problem, goal: Goal) -> float:
     """log of rivals/δ, of what is left of δ once the noise has had its part: an account that settles a claim."""
     return math.log(max(goal.rivals(problem), 1) / problem.outcome.left(goal.delta))
-
-
-_STEP = 0.1
-"""Grid of the smallest gaps' logarithms, coarser for others: nearly equal gaps share a design, solved once."""
-
-
-def coarse(gaps: Array) -> Array:
-    """(k,): gaps over the smallest, u = log gap on a grid of log(1 + u): far rivals hardly shape a design."""
-    return np.asarray(np.exp(np.expm1(_STEP * np.round(np.log1p(np.log(gaps / gaps.min())) / _STEP))))

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probewise.algorithms.base import Standing
+from probewise.algorithms.planning import coarse
 from probewise.algorithms.sage.accounts import account
-from probewise.algorithms.sage.claims import coarse
 from probewise.algorithms.sage.knowledge import enough
 from probewise.algorithms.sage.prior import Memo, Prior
 from probewise.algorithms.sage.tree import Levels, Tree

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probewise.algorithms.base import Forecast
+from probewise.algorithms.planning import coarse
 from probewise.algorithms.sage.accounts import log_account
-from probewise.algorithms.sage.claims import Claimed, coarse, needed
+from probewise.algorithms.sage.claims import Claimed, needed
 from probewise.algorithms.sage.fitting import CANDIDATES, limit, picked, precisions
 from probewise.algorithms.sage.knowledge import Knowledge, enough
 from probewise.algorithms.sage.shared import Shared

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probewise.algorithms.base import Standing
+from probewise.algorithms.planning import coarse
 from probewise.algorithms.sage.accounts import account, accounts
 from probewise.algorithms.sage.boosting import CAP, boosts
-from probewise.algorithms.sage.claims import coarse
 from probewise.algorithms.sage.opening import NOTHING, Opening, differences
 from probewise.algorithms.sage.peaks import Peaks
 from probewise.algorithms.sage.prior import Items, Prior
@@ -164,7 +164,7 @@ class Knowledge:
         return Standing(remaining, (int(self.alive[0]),), self.progress(problem, goal))
 
     def directions(self, problem: Problem, goal: Goal, floor: float) -> Directions:
-        """The oracle's criterion: the leader against each rival, in units of its lead, or of ``floor`` of its errors."""
+        """The oracle's criterion: the leader against each rival, in units of its lead, or of ``floor`` errors."""
         lead, error = self.leads(problem, goal)
         gaps, alive = np.ones(self.alive.size), self.alive.copy()
         order = np.argsort(alive[1:])  # one order of the same rivals, whoever is second

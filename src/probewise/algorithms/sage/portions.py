@@ -9,9 +9,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from probewise.algorithms.planning import coarse
 from probewise.algorithms.sage.accounts import log_account
 from probewise.algorithms.sage.boosting import CAP, boosts, near_enough
-from probewise.algorithms.sage.claims import coarse
 from probewise.coordinates import Array
 from probewise.design.farthest import square_norms
 from probewise.estimate import Estimate

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probewise.algorithms.base import Standing
+from probewise.algorithms.planning import coarse
 from probewise.algorithms.sage.accounts import account, accounts
 from probewise.algorithms.sage.boosting import CAP, boosts
-from probewise.algorithms.sage.claims import coarse
 from probewise.algorithms.sage.knowledge import enough
 from probewise.algorithms.sage.lists import Lists, order
 from probewise.algorithms.sage.opening import WIDER

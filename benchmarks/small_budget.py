@@ -64,9 +64,10 @@ from numpy.typing import NDArray
 import probewise as pw
 from probewise.coordinates import Array
 from probewise.design import remembering
-from probewise.guess.belief import Belief, Settings, believed
+from probewise.guess.belief import Belief, believed
 from probewise.guess.columns import Columns, columns_of
 from probewise.guess.improvement import first_batch, next_batch
+from probewise.guess.variances import Settings
 from probewise.measurements import Measurements
 from probewise.tables import Table
 
@@ -217,31 +218,31 @@ class Bench:
 
 
 def guess(bench: Bench) -> Iterator[tuple[int, int]]:
-    """A campaign of its own for each number of runs, since the last batch is planned as the last."""
+    """A campaign for each number of runs, since the last batch is planned as the last; what goes before is the same."""
     problem = bench.table.problem(bench.rows, 1.0)
-    columns = columns_of(problem)
-    for budget in CHECKS:
-        yield budget, _guessed(bench, problem, columns, budget).best
-
-
-def _guessed(bench: Bench, problem: pw.Problem, columns: Columns, budget: int) -> Belief:
-    """What is believed at the end of a budget, in batches and with draws as in ``identify``."""
-    n = problem.n_probes
-    shared: dict[str, Any] = {"room": problem.stock, "relative": np.ones(n), "cost": problem.cost, "replicates": None}
-    data, belief = Measurements.empty(n), None
+    columns, data = columns_of(problem), Measurements.empty(problem.n_probes)
     for step in itertools.count():
-        rng = np.random.default_rng(np.random.SeedSequence(bench.seed, spawn_key=(step,)))
-        if belief is None:
-            counts = first_batch(columns, bench.batch, settings=Settings(), rng=rng, **shared)
-        else:
-            last = data.n + bench.batch >= budget
-            counts = next_batch(belief, bench.batch, last=last, rng=rng, **shared).counts
-        probes = np.repeat(np.arange(n), counts)
-        data = data + Measurements.from_outcomes(n, probes, bench.measure(probes))
-        belief = believed(columns, data, relative=np.ones(n))
-        if data.n >= budget:
-            return belief
-    raise AssertionError("a budget ends")
+        belief = _belief(columns, data) if data.n else None
+        if data.n + bench.batch in CHECKS:
+            ended = data + _outcomes(bench, problem, belief, step, last=True)
+            yield ended.n, _belief(columns, ended).best
+        data = data + _outcomes(bench, problem, belief, step, last=False)
+
+
+def _belief(columns: Columns, data: Measurements) -> Belief:
+    return believed(columns, data, relative=np.ones(columns.n_probes))
+
+
+def _outcomes(bench: Bench, problem: pw.Problem, belief: Belief | None, step: int, last: bool) -> Measurements:
+    """The outcomes of one batch, planned with draws as in ``identify``."""
+    n, rng = problem.n_probes, np.random.default_rng(np.random.SeedSequence(bench.seed, spawn_key=(step,)))
+    shared: dict[str, Any] = {"room": problem.stock, "relative": np.ones(n), "cost": problem.cost, "replicates": None}
+    if belief is None:
+        counts = first_batch(columns_of(problem), bench.batch, settings=Settings(), rng=rng, **shared)
+    else:
+        counts = next_batch(belief, bench.batch, last=last, rng=rng, **shared).counts
+    probes = np.repeat(np.arange(n), counts)
+    return Measurements.from_outcomes(n, probes, bench.measure(probes))
 
 
 def sage(bench: Bench) -> Iterator[tuple[int, int]]:

@@ -194,6 +194,16 @@ def _likeliest(data: Data, prior: Prior) -> Array:
         rugged[_TRIPLES] += 1.5
         rugged[-1] -= 1.5  # effects of three columns instead of noise
         starts.append(rugged)
-    options: dict[str, object] = {"method": "L-BFGS-B", "bounds": bounds, "options": {"maxiter": 40, "gtol": 1e-2}}
-    found = [minimize(data.loss, start, args=(prior,), jac=True, **options) for start in starts]
+    found = [
+        minimize(
+            data.loss,
+            start,
+            args=(prior,),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options={"maxiter": 40, "gtol": 1e-2},
+        )
+        for start in starts
+    ]
     return np.asarray(min(found, key=lambda one: float(one.fun)).x)

@@ -5,10 +5,12 @@
 
 A laboratory has a table of recipes. A run of a recipe gives its recorded value plus normal noise that no method is
 told. After 24, 48 and 96 runs each method recommends a row; printed is the best recorded value less that of its
-recommendation, mean ± standard error over the seeds, and the processor time of a batch. With ``--half``, a random half
-of the rows can be measured, and all may be recommended.
+recommendation, mean ± standard error over the seeds, and the processor time of a batch (for ``guess``, that of its
+three campaigns over the batches of the longest). With ``--half``, a random half of the rows can be measured, and all
+may be recommended.
 
-  guess    what ``identify(budget=n, batch=8)`` measures and recommends, once for each n; the judge is left out
+  guess    what ``identify(budget=n, batch=8)`` measures and recommends, for each n; only the last batches of the three
+           campaigns differ; the judge is left out
   sage     Sage's leader: ``identify(algorithm=Sage(max_batch=8), budget=n)`` with the noise known, once for each n
   ridge    second-order features, penalty by leave-one-out; the first batch at random, then the highest not yet measured
   random   rows at random, recommended by the same ridge regression
@@ -40,6 +42,8 @@ runs of one recipe are averaged, since then also those of fullerenes:
 * blends (1,040 runs of 1,020 recipes, amounts of four materials, the least degradation is the best): the same wheel,
   olympus/datasets/dataset_photo_wf3/data.csv, e9a26f291a85692fb6322ebae93d285b0a4fe212b2cf2a067c479e0e591fb64f;
 * pyridines (the rows of 3-halopyridines, four factors, yield): other rows of the file of aminations.
+
+These were run once, too, when the model had got its forms and what rows have to themselves.
 
 FOLDER has all of them as fullerenes.csv, amination.csv, coupling.csv, hplc.csv and blends.csv.
 """

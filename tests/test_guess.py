@@ -10,9 +10,10 @@ from scipy.special import ndtr
 
 import probewise as pw
 from probewise.guess import belief as beliefs
-from probewise.guess.belief import Settings, believed
+from probewise.guess.belief import believed
 from probewise.guess.columns import columns_of
 from probewise.guess.improvement import _View, first_batch, next_batch
+from probewise.guess.variances import Data, Settings, _fitted, drawn
 from probewise.measurements import Measurements
 
 FACTORS = {"ligand": list("ABCD"), "solvent": list("xyz"), "temperature": [60.0, 80.0, 100.0], "dose": [1.0, 2.0, 5.0]}
@@ -24,7 +25,7 @@ COLUMNS = columns_of(PROBLEM)
 def features(*rows: int) -> np.ndarray:
     """(k, d): effects, squares and products up to the third degree, written out; the scales are Settings' own.
 
-    The surface is the root of its covariance among all rows.
+    The surface is the root of its covariance among all rows; the last is what each row has to itself.
     """
     linear = [block.main[list(rows)] * np.sqrt(1.0 / 4) for block in COLUMNS.blocks]
     squares = {j: own[list(rows)] * np.sqrt(0.3 / 4) for j, own in enumerate(COLUMNS.squares) if own is not None}
@@ -41,6 +42,7 @@ def features(*rows: int) -> np.ndarray:
     far = np.sqrt(3.0) * np.linalg.norm(points[:, None] - points, axis=2) / 2.0
     values, vectors = np.linalg.eigh(0.05 * (1.0 + far) * np.exp(-far))
     parts.append((vectors * np.sqrt(np.maximum(values, 0.0)))[list(rows)])
+    parts.append(np.sqrt(0.03) * np.eye(108)[list(rows)])
     return np.hstack(parts)
 
 
@@ -65,8 +67,8 @@ def test_predictions_are_those_of_bayesian_regression_on_the_effects() -> None:
     belief = believed(COLUMNS, data(rows, outcomes), relative=np.ones(PROBLEM.n_probes), settings=settings)
     X, Z = features(*rows), features(*range(PROBLEM.n_probes))
     scaled = (outcomes - outcomes.mean()) / outcomes.std()
-    precision = X.T @ X / 0.05 + np.eye(X.shape[1])
-    weights = np.linalg.solve(precision, X.T @ scaled / 0.05)
+    precision = X.T @ X / 0.15 + np.eye(X.shape[1])
+    weights = np.linalg.solve(precision, X.T @ scaled / 0.15)
     mean, spread = belief.items
     np.testing.assert_allclose(mean, outcomes.mean() + outcomes.std() * Z @ weights, rtol=1e-6)
     variance = np.einsum("ij,ji->i", Z, np.linalg.solve(precision, Z.T))
@@ -83,12 +85,63 @@ def test_slopes_are_those_of_the_likelihood(kind: str) -> None:
     }[kind]
     columns, rows = columns_of(problem), np.arange(0, 40, 3)
     powers = beliefs.Powers.between(columns, rows, rows)
-    found = beliefs._Data(rows, rng.normal(size=rows.size), 1.0 / rng.integers(1, 4, rows.size), (3.0, 5), powers)
+    found = Data(rows, rng.normal(size=rows.size), 1.0 / rng.integers(1, 4, rows.size), (3.0, 5), powers)
     prior = Settings().prior(columns)
     logs = prior[0] + 0.3 * rng.normal(size=prior[0].size)
     steps = 1e-5 * np.eye(logs.size)
     slopes = [(found.loss(logs + s, prior)[0] - found.loss(logs - s, prior)[0]) / 2e-5 for s in steps]
     np.testing.assert_allclose(found.loss(logs, prior)[1], slopes, rtol=1e-5, atol=1e-6)
+
+
+def test_what_a_form_does_not_have_stays_as_it_is() -> None:
+    """Its slopes are 0, and draws do not move it; the others move."""
+    rng, rows = np.random.default_rng(8), np.arange(0, 108, 4)
+    found = Data(rows, rng.normal(size=27), np.ones(27), (0.0, 0), beliefs.Powers.between(COLUMNS, rows, rows))
+    forms = Settings().forms(COLUMNS)
+    for prior, fixed in zip(forms, ([-7, -4, -3, -2], [-4, -3, -2], []), strict=True):
+        assert np.flatnonzero(prior[1] == 0.0).tolist() == sorted(at % prior[0].size for at in fixed)
+        draws = drawn(found, [prior], 4)
+        moved = np.ptp(draws, axis=0) > 0
+        assert not moved[fixed].any()
+        assert moved.sum() == prior[0].size - len(fixed)
+        assert not found.loss(prior[0] + 0.1, prior)[1][fixed].any()
+
+
+def test_the_evidence_of_a_form_is_the_likelihood_averaged_over_its_prior() -> None:
+    """Of the simplest and of the whole model, by their difference, against plain averages of many draws."""
+    rng, rows = np.random.default_rng(9), np.array([0, 5, 17, 33, 60, 82, 107])
+    values, powers = rng.normal(size=7), beliefs.Powers.between(COLUMNS, rows, rows)
+    found, sums = Data(rows, values, np.ones(7), (2.0, 4), powers), []
+    forms = Settings().forms(COLUMNS)
+    for prior in (forms[0], forms[-1]):
+        flat = (prior[0], np.zeros(prior[0].size))  # the likelihood alone
+        logs = prior[0] + prior[1] * rng.normal(size=(4000, prior[0].size))
+        sums.append(np.log(np.mean([np.exp(-found.loss(own, flat)[0]) for own in logs])))
+    evidence = [_fitted(found, prior).evidence for prior in (forms[0], forms[-1])]
+    assert evidence[1] - evidence[0] == pytest.approx(sums[1] - sums[0], abs=0.5)
+
+
+@pytest.mark.parametrize("alone", [0.0, 8.0])
+def test_the_form_follows_the_data(alone: float) -> None:
+    """A quadratic is told from one with deviations of single rows, by replicates; those do not count as noise."""
+    grid = pw.space({name: np.linspace(-1.0, 1.0, 7).tolist() for name in "abc"})
+    problem, rng = pw.Problem.from_tables(grid, sigma=1.0), np.random.default_rng(10)
+    points = np.array(list(itertools.product(np.linspace(-1.0, 1.0, 7), repeat=3)))
+    values = 60.0 - 20.0 * ((points - 0.3) ** 2).sum(axis=1) + alone * rng.normal(size=343)
+    rows = np.repeat(rng.choice(343, 40, replace=False), 2)
+    belief = believed(
+        columns_of(problem), data(rows, values[rows] + rng.normal(size=80), problem), relative=np.ones(343)
+    )
+    assert belief.noise == pytest.approx(1.0, rel=0.35)
+    own = belief.scale * np.sqrt([posterior.variances[-7] for posterior in belief.posteriors])
+    unseen = np.setdiff1d(np.arange(343), rows)
+    off = (values - belief.items[0])[unseen]
+    if alone:
+        assert 4.0 < own.mean() < 12.0
+        assert 0.7 < np.sqrt(np.mean((off / belief.items[1][unseen]) ** 2)) < 1.3
+    else:
+        assert own.mean() < 0.5
+        assert np.sqrt(np.mean(off**2)) < 1.5
 
 
 def test_noise_is_not_interpolated_away() -> None:
@@ -135,7 +188,7 @@ def test_left_out_measurements_are_as_if_they_had_never_been() -> None:
     for at in range(5):
         rest = np.delete(np.arange(5), at)
         powers = beliefs.Powers.between(COLUMNS, rows[rest], rows[rest])
-        fewer = beliefs._Data(rows[rest], posterior.data.values[rest], np.ones(4), (0.0, 0), powers)
+        fewer = Data(rows[rest], posterior.data.values[rest], np.ones(4), (0.0, 0), powers)
         mean, variance = beliefs.Posterior(COLUMNS, posterior.variances, fewer).at(rows[at : at + 1])
         wanted = (posterior.data.values[at] - mean[0]) / np.sqrt(variance[0] + posterior.noise)
         assert posterior.left_out[at] == pytest.approx(wanted)
@@ -261,7 +314,7 @@ def test_a_surface_takes_up_what_effects_cannot() -> None:
     grid = pw.space({name: np.arange(9.0).tolist() for name in "ab"})
     problem, off = pw.Problem.from_tables(grid, sigma=1.0), []
     values = np.array([50.0 * (a + b > 9.0) for a, b in itertools.product(range(9), repeat=2)])
-    for settings in (Settings(), Settings(rough=1e-6, rough_spread=0.01)):
+    for settings in (Settings(), Settings(rough=1e-6, alone=1e-6, rough_spread=0.01)):
         for seed in range(3):
             rng = np.random.default_rng(seed)
             rows = rng.choice(81, 40, replace=False)

@@ -18,9 +18,10 @@ from probewise.coordinates import Array, Counts
 from probewise.errors import InvalidAlgorithm
 from probewise.goals import Answer, BestItem, Goal
 from probewise.guess import Prediction
-from probewise.guess.belief import Belief, Settings, believed
+from probewise.guess.belief import Belief, believed
 from probewise.guess.columns import Columns, columns_of
 from probewise.guess.improvement import Batch, first_batch, next_batch
+from probewise.guess.variances import Settings
 from probewise.measurements import Measurements
 from probewise.pooling import Pooled
 from probewise.problem import Problem

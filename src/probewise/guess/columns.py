@@ -89,7 +89,7 @@ def columns_of(problem: Problem) -> Columns:
     numbers = [X[:, at] for part, at in mains.items() if isinstance(part, Number)]
     blocks += _numbers(np.hstack(numbers)) if numbers else []
     names = ", ".join(part.name for part in mains)
-    about = f"the columns {names}: squares of numbers, products of two or three columns, and a surface over all"
+    about = f"the columns {names}: squares of numbers, products of two or three columns, a surface, and single rows"
     return Columns(tuple(blocks), problem.n_probes, problem.n_items, about)
 
 
@@ -112,7 +112,7 @@ def _of_features(problem: Problem, X: Array) -> Columns:
     blocks = _numbers(X[:, varies]) or [Block(np.zeros((len(X), 1)), None, exclusive=False)]
     shared = " that share one variance" if varies.sum() > _OWN else ""
     features = plural(int(varies.sum()), "feature")
-    made = "their squares, products of two or three of them, and a surface over all"
+    made = "their squares, products of two or three of them, a surface, and single rows"
     about = f"{features}, each taken as a number{shared}: {made}"
     return Columns(tuple(blocks), problem.n_probes, problem.n_items, about)
 

@@ -13,6 +13,8 @@ from probewise.guess.columns import Columns, Rows
 
 _CONSTANT = 4.0
 """Variance of the overall mean about that of the outcomes, in units of their variance."""
+_SAME = 1e-6
+"""Rows that are nearer are one recipe."""
 _PIECE = 1 << 14
 """Covariances that are found at once: what they are made of then stays near the processor."""
 
@@ -79,6 +81,7 @@ class Powers:
             part = self._rows(slice(at, at + step))
             one, two, three = part.orders(variances)
             found[at : at + step] = _CONSTANT + one + two + three + rough * _matern(part.apart / reach)
+        found[self.apart < _SAME] += variances[-7]
         return found
 
     def _rows(self, rows: slice) -> Powers:
@@ -101,7 +104,8 @@ class Powers:
         _, two, three = self.orders(variances)
         far = self.apart / reach
         surface = (rough * _matern(far), 3.0 * rough * far**2 * np.exp(-math.sqrt(3.0) * far))
-        return np.array([*found, squares, *(np.vdot(weights, each) for each in (two, three, *surface))])
+        alone = variances[-7] * float(weights[self.apart < _SAME].sum())
+        return np.array([*found, alone, squares, *(np.vdot(weights, each) for each in (two, three, *surface))])
 
 
 def _cubed(effects: Array) -> tuple[Array, Array]:

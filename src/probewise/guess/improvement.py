@@ -9,16 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from probewise.coordinates import Array, Counts
-from probewise.guess.belief import Belief, Posterior, Settings, jointly, prior_of, triangle
+from probewise.guess.belief import Belief, Posterior, jointly, prior_of
 from probewise.guess.columns import Columns, Rows
+from probewise.guess.variances import Settings, triangle
 
-_FRONT = 150
+_FRONT = 100
 """Items that may be the best as far as is looked at: the highest by mean and spread."""
 _OPTIMISM = 2.0
 """Spreads above its mean at which an item is looked at."""
 _DRAWS = 96
 """Draws of the values of these items, over all sets of variances."""
-_CHOICE = 300
+_CHOICE = 200
 """Probes that are compared for each measurement; of more, those that promise most at first."""
 _FIRST = 800
 """Probes that the first batch is chosen from; of more, so many at random."""
@@ -157,7 +158,7 @@ def _choice(
     """Probes worth comparing: all, or those that promise most by themselves."""
     if free.size <= _CHOICE:
         return free
-    posterior = belief.posteriors[0]
+    posterior = belief.posteriors[len(belief.posteriors) // 2]
     means, promise = np.tile(posterior.explained(items)[0][:, None], _DRAWS), np.empty(free.size)
     share = _shares(means, posterior.covariance(items, items), belief.sign, rng)
     likely = share > 0

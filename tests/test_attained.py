@@ -101,7 +101,10 @@ def test_a_part_of_delta_is_left_to_the_noise_and_a_single_item_is_certain() -> 
 @pytest.mark.parametrize("items", [2, 4])
 def test_the_benchmark_simulates_the_accounts_of_sage(benchmark: Any, items: int) -> None:
     problem, goal, rng = pw.Problem(np.eye(items)), pw.BestItem(1e-9), np.random.default_rng(3)
-    sage, environment = pw.Sage(tol=1e-9, printed=False), LinearEnvironment(problem, 0.2 * np.arange(items))
+    sage, environment = (
+        pw.Sage(tol=1e-9, printed=False, patient=False),
+        LinearEnvironment(problem, 0.2 * np.arange(items)),
+    )
     state = sage.init(problem, goal)
     sums, counts = [], []
     for count in (2, 2, 5, 9, 20):

@@ -86,7 +86,7 @@ def test_counts_sum_and_miss_no_probe(mini: ModuleType) -> None:
 def test_its_accounts_are_those_of_sage(mini: ModuleType, seed: int) -> None:
     """The same rounds, planned by Sage: the same items left, in the same order, with the same log wealth."""
     problem, theta = instance(seed)
-    goal, sage, rng = pw.BestItem(delta=0.05), pw.Sage(), np.random.default_rng(seed)
+    goal, sage, rng = pw.BestItem(delta=0.05), pw.Sage(patient=False), np.random.default_rng(seed)
     state = sage.init(problem, goal)
     planned = np.linalg.inv(state.prior.whitener @ state.prior.whitener.T)
     accounts, settled = mini.Accounts(problem.items, planned, 0.05), 0

@@ -356,14 +356,15 @@ def test_items_left_come_by_number(size: int) -> None:
 # --- patience ------------------------------------------------------------------------------------------------------
 
 
-def _told(outcomes: list[float], counts: list[int]) -> pw.Measurements:
-    return pw.Measurements(np.array(counts), np.array(outcomes), np.zeros(len(counts)))
+def _told(outcomes: list[float], count: int) -> pw.Measurements:
+    """So many of each of nine items, of which five are far behind."""
+    return pw.Measurements(np.full(9, count), np.array([*outcomes, *[-9.0] * 5]), np.zeros(9))
 
 
 def _after(patient: bool, *rounds: pw.Measurements, epsilon: float = 0.0) -> dict[int, float]:
-    """Item -> its account after rounds on four items that are measured directly, but for the first round."""
+    """Item -> its account after rounds on nine items that are measured directly, the first of which is not bet on."""
     problem, goal, sage = (
-        pw.Problem(np.eye(4)),
+        pw.Problem(np.eye(9)),
         pw.BestItem(1e-6, epsilon=epsilon),
         pw.Sage(opening=0.0, patient=patient),
     )
@@ -379,7 +380,7 @@ UNCLEAR, CLEAR = [0.01, 0.0, -0.1, -1.0], [0.3, 0.0, -0.1, -1.0]
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.001])
 def test_bets_on_close_rivals_wait_until_one_item_is_clearly_in_front(epsilon: float) -> None:
-    first, small = _told(UNCLEAR, [100] * 4), _told([0.2, 0.1, 0.0, -1.0], [20] * 4)
+    first, small = _told(UNCLEAR, 100), _told([0.2, 0.1, 0.0, -1.0], 20)
     waiting, hasty = (_after(patient, first, small, epsilon=epsilon) for patient in (True, False))
     assert [waiting[item] for item in range(3)] == [0.0] * 3
     assert waiting[3] == hasty[3] > 1.0  # whoever is in front
@@ -387,30 +388,35 @@ def test_bets_on_close_rivals_wait_until_one_item_is_clearly_in_front(epsilon: f
 
 
 def test_large_rounds_are_bet_on_in_any_case() -> None:
-    first, large = _told(UNCLEAR, [100] * 4), _told([0.2, 0.1, 0.0, -1.0], [310] * 4)
+    first, large = _told(UNCLEAR, 100), _told([0.2, 0.1, 0.0, -1.0], 310)
     assert _after(True, first, large) == _after(False, first, large)
 
 
 def test_bets_go_on_until_another_item_comes_to_the_front() -> None:
-    clear, level, small = _told(CLEAR, [100] * 4), _told([-1.4, 0.0, -0.1, -1.0], [20] * 4), _told(UNCLEAR, [20] * 4)
+    clear, level, small = _told(CLEAR, 100), _told([-1.4, 0.0, -0.1, -1.0], 20), _told(UNCLEAR, 20)
     assert _after(True, clear, level) == _after(False, clear, level)
     # 0.3 of 100 and -1.4 of 20 put item 0 level with item 1, but still in front: bets go on
     assert _after(True, clear, level, small) == _after(False, clear, level, small)
-    overtaken = _told([-1.6, 0.0, -0.1, -1.0], [20] * 4)
+    overtaken = _told([-1.6, 0.0, -0.1, -1.0], 20)
     before, after = _after(True, clear, overtaken), _after(True, clear, overtaken, small)
     assert [before[item] for item in range(3)] == [after[item] for item in range(3)]
 
 
 def test_patience_is_no_harm_at_a_tie() -> None:
     """The mean of the account of the best of tied items is at most 1, round by round."""
-    problem, goal, sage, rng = pw.Problem(np.eye(3)), pw.BestItem(1e-9), pw.Sage(opening=0.0), np.random.default_rng(5)
-    environment = LinearEnvironment(problem, np.zeros(3))
+    problem, goal, sage, rng = pw.Problem(np.eye(9)), pw.BestItem(1e-9), pw.Sage(opening=0.0), np.random.default_rng(5)
+    environment = LinearEnvironment(problem, np.zeros(9))
     ends = []
     for _ in range(400):
         state = sage.init(problem, goal)
         for _ in range(12):
-            state = sage.tell(problem, goal, state, environment.draw(np.full(3, max(2, state.data.n // 15)), rng))
+            state = sage.tell(problem, goal, state, environment.draw(np.full(9, max(2, state.data.n // 45)), rng))
         ends.append(np.exp(state.wealth[np.argsort(state.alive)]))
     mean, error = np.mean(ends, axis=0), np.std(ends, axis=0) / np.sqrt(len(ends))
     assert (mean - 4.0 * error <= 1.0).all()
     assert (np.array(ends) == 1.0).mean() < 0.5  # something was bet
+
+
+def test_of_few_items_the_one_in_front_is_seldom_lucky() -> None:
+    for items, waits in ((8, False), (9, True)):
+        assert pw.Sage().init(pw.Problem(np.eye(items)), pw.BestItem()).patient == waits

@@ -85,7 +85,7 @@ def test_bets_are_those_of_items_in_memory(epsilon: float, normal: bool, gap: fl
     rows, law = ITEMS[:500].astype(np.float64), pw.Gaussian(1.0, normal=normal)
     near, far = (pw.Problem(PROBES, items, outcome=law) for items in (rows, pw.items_in_shards(rows, size=123)))
     goal, truth = pw.BestItem(epsilon=epsilon), pw.LinearEnvironment(near, THETA)
-    sage = pw.Sage(opening=0.0, gap=gap)
+    sage = pw.Sage(opening=0.0, gap=gap, patient=False)
     memo = sage.memo(near, goal)
     assert memo is not None
     one, other = sage.resume(near, goal, memo), sage.resume(far, goal, memo)

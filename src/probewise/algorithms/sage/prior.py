@@ -62,7 +62,7 @@ class Prior:
         probes, enough = int(np.count_nonzero(weights)), 3 * problem.coordinates.rank
         size = min(enough, 2 * probes)
         least, counted = size, _WIDE * size if opening else size
-        if opening and problem.n_items <= _FEW:
+        if opening and problem.n_items <= FEW:
             least = min(size, probes)
             if lean:
                 size = least = min(size, problem.outcome.replicates * probes)
@@ -83,7 +83,7 @@ class Prior:
 
 _BLOCK = 20_000
 """Items whose differences to another one are formed at a time."""
-_FEW = 8
+FEW = 8
 """Items among which the one in front after a small round is seldom there by luck."""
 _WIDE = 0.5
 """Part of the first round whose precision is the unit, so that leads which show in that round are bet on well."""

@@ -32,7 +32,7 @@ from probewise.algorithms.sage.forecasting import (
 from probewise.algorithms.sage.knowledge import Knowledge, enough
 from probewise.algorithms.sage.opening import Opening
 from probewise.algorithms.sage.peaks import Peaks
-from probewise.algorithms.sage.prior import Items, Memo, Prior
+from probewise.algorithms.sage.prior import FEW, Items, Memo, Prior
 from probewise.algorithms.sage.scattered import Scattered, pieces_of
 from probewise.algorithms.sage.shared import Shared
 from probewise.algorithms.sage.sided import Sided
@@ -212,7 +212,7 @@ class Sage(Algorithm[State]):
         opening = Opening.of(self.opening, m, printed=self.printed)
         return Knowledge(
             prior, problem.outcome, data, Pooled(), alive, wealth, winner, peaks,
-            opening=opening, boost=self.boost, patient=self.patient,
+            opening=opening, boost=self.boost, patient=self.patient and m > FEW,
         )  # fmt: skip
 
     @few

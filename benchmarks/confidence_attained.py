@@ -105,8 +105,8 @@ def accounts(sums: Array, counts: Array, opening: float = 0.1) -> Array:
     """(rounds, runs, k): logs of Sage's accounts after each round, of k items that are the probes themselves.
 
     ``sums`` (rounds, runs, k) are of all outcomes of a probe so far, ``counts`` (rounds,) how many these are. The unit
-    is the precision after one measurement of each or, without an ``opening``, after two. As ``Sage(printed=False, patient=False)``;
-    nothing is ruled out.
+    is the precision after one measurement of each or, without an ``opening``, after two. As ``Sage(printed=False,
+    patient=False)``; nothing is ruled out.
     """
     law, wealth, unit, (_, runs, k) = (
         pw.Gaussian(),

@@ -126,6 +126,17 @@ def test_weights_that_are_none(problem: Any, weights: Any, algorithm: Any, sente
         )
 
 
+def test_sets_take_no_weights() -> None:
+    """Their accounts count rows, so that a row of little precision would count for too much."""
+    with pytest.raises(pw.InvalidMeasurements, match="sage-sets relies on the noise that is stated"):
+        pw.identify(
+            pw.Problem(np.eye(4)),
+            pw.BestSet(pw.Subsets(4, 2)),
+            measure=lambda indices: (np.zeros(indices.size), np.full(indices.size, 0.01)),
+            algorithm=pw.SageSets(),
+        )
+
+
 def test_a_pair_of_numbers_is_two_outcomes() -> None:
     found = identify(lambda indices: tuple(float(i) for i in indices), algorithm=pw.Sage(), batch=2)
     assert found.measurements > 0

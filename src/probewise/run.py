@@ -121,7 +121,7 @@ def _check_weights(problem: Problem, algorithm: Algorithm[Any], weights: Array, 
             f"weights need noise of a known scale, or counts; outcomes follow the law '{law.name}'"
             f"{'' if law.known else ' of unknown scale'}, so measure must return outcomes alone."
         )
-    if not algorithm.takes_any_rounds:
+    if not algorithm.takes_weights:
         raise InvalidMeasurements(
             f"{algorithm.name} relies on the noise that is stated, and measure returned weights; choose Sage."
         )

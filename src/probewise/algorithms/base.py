@@ -94,6 +94,8 @@ class Algorithm(abc.ABC, Generic[S]):
     """Whether it can do with probes of limited stock."""
     takes_any_rounds: ClassVar[bool] = False
     """Whether its guarantee holds for rounds that somebody else planned, overlapping ones too."""
+    takes_weights: ClassVar[bool] = False
+    """Whether its guarantee holds for rows that bring their own precision."""
     randomised: ClassVar[bool] = True
     """Whether ``ask`` draws from its stream; where it does not, simulations need not make one for every round."""
     takes_shards: ClassVar[bool] = False

@@ -25,6 +25,7 @@ _DECLARED = (
     "allows_misfit",
     "minds_stock",
     "takes_any_rounds",
+    "takes_weights",
     "bets_on_outcomes",
     "forecasts",
     "attains",

@@ -86,6 +86,7 @@ class BestGuess(Algorithm[Guessed]):
     allows_misfit: ClassVar[bool] = True
     minds_stock: ClassVar[bool] = True
     takes_any_rounds: ClassVar[bool] = True
+    takes_weights: ClassVar[bool] = True
     bets_on_outcomes: ClassVar[bool] = True
     attains: ClassVar[bool] = True
     predicts: ClassVar[bool] = True

@@ -35,7 +35,7 @@ def declares_what_it_can(build: Build) -> None:
     goals = algorithm.goals
     fits = isinstance(goals, tuple) and all(isinstance(kind, type) and issubclass(kind, Goal) for kind in goals)
     expect(fits and bool(goals), f"goals must be a tuple of classes of goals, at least one, got {goals!r}")
-    for what in ("learns_sigma", "minds_stock", "takes_any_rounds", "forecasts", "attains"):
+    for what in ("learns_sigma", "minds_stock", "takes_any_rounds", "takes_weights", "forecasts", "attains"):
         flag = getattr(algorithm, what)
         expect(isinstance(flag, bool), f"{what} must be True or False, got {flag!r}")
 

@@ -111,6 +111,7 @@ class Sage(Algorithm[State]):
     allows_misfit: ClassVar[bool] = True
     minds_stock: ClassVar[bool] = True
     takes_any_rounds: ClassVar[bool] = True
+    takes_weights: ClassVar[bool] = True
     bets_on_outcomes: ClassVar[bool] = True
     randomised: ClassVar[bool] = False
     takes_shards: ClassVar[bool] = True

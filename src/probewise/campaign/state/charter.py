@@ -92,7 +92,7 @@ class Charter:
             )
         if self.aggregated:
             raise InvalidCampaign("rows are aggregated or bring their own precision, not both; leave one of them out.")
-        if not self.algorithm.takes_any_rounds:
+        if not self.algorithm.takes_weights:
             raise InvalidCampaign(
                 f"{self.algorithm.name} relies on the noise that is stated, and rows bring their own; choose Sage."
             )

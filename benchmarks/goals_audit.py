@@ -80,6 +80,7 @@ def cells() -> dict[str, Cell]:
     normal = pw.Problem(FOUR, outcome=pw.Gaussian(1.0, normal=True))
     wide = pw.Problem(FOUR, outcome=pw.Gaussian(2.0, normal=True))
     six, six_normal = (pw.Problem(np.eye(6), outcome=pw.Gaussian(1.0, normal=normal)) for normal in (False, True))
+    ten, ten_normal = (pw.Problem(np.eye(10), outcome=pw.Gaussian(1.0, normal=normal)) for normal in (False, True))
     unknown = pw.Problem(FOUR, item_names=NAMES, sigma="unknown")
     one, one_unknown = pw.Problem(np.eye(1)), pw.Problem(np.eye(1), sigma="unknown")
     single, two, coins = (pw.Problem(np.eye(k), outcome=pw.Bounded()) for k in (1, 2, 4))
@@ -94,6 +95,9 @@ def cells() -> dict[str, Cell]:
         "best of 4, all tie": Cell(plain, level, pw.BestItem()),
         "best of 4, all tie, signs": Cell(plain, level, pw.BestItem(), "rademacher"),
         "best of 4, all tie, unknown noise": Cell(unknown, level, pw.BestItem()),
+        "best of 10, all tie": Cell(ten, [HAIR, *[0.0] * 9], pw.BestItem(), budget=1000),
+        "best of 10, all tie, signs": Cell(ten, [HAIR, *[0.0] * 9], pw.BestItem(), "rademacher", budget=1000),
+        "best of 10, all tie, normal": Cell(ten_normal, [HAIR, *[0.0] * 9], pw.BestItem(), budget=1000),
         "best of 4, near ties": Cell(plain, [0.0, 0.1, 0.1, 0.2], pw.BestItem(), budget=1500),
         "top 2, second and third tie": Cell(plain, tied, pw.TopM(2)),
         "top 2, all tie": Cell(plain, level, pw.TopM(2)),
@@ -113,6 +117,7 @@ def cells() -> dict[str, Cell]:
         "above 0, one item at the limit, signs": Cell(one, [-HAIR], above, "rademacher"),
         "above 0, one item at the limit, unknown noise": Cell(one_unknown, [-HAIR], above),
         "above 0, all at the limit": Cell(plain, limit, above),
+        "above 0, all at the limit, normal": Cell(normal, limit, above),
         "above 0, all at the limit, signs": Cell(plain, limit, above, "rademacher"),
         "above 0, near the limit": Cell(plain, [0.1, -0.1, 0.15, -0.15], above, budget=1500),
         "better than A, all as good": Cell(plain, limit, better),

@@ -91,9 +91,9 @@ def _advanced(
     from probewise.simulation import glm_kernel as kernel
 
     problem, nats = environment.problem, math.log(1.0 / goal.delta)
-    parts = (np.array(part) for part in (problem.probes, problem.items, problem.cost, environment.means))
+    probes, items, cost, means = map(np.array, (problem.probes, problem.items, problem.cost, environment.means))
     settings = (penalty_of(problem), nats, float(goal.epsilon), float(algorithm.lazy), float(limit))
-    setting = kernel.Setting(*parts, *settings)
+    setting = kernel.Setting(probes, items, cost, means, *settings)
     counts, total = np.array(state.data.count), np.array(state.data.count * state.data.mean)
     work = kernel.Work(np.array(state.fit.theta), counts, total, np.array([state.leader, state.rival, 0]))
     inverse, numbers, why = np.ascontiguousarray(np.linalg.inv(state.fit.information)), np.empty(0), kernel.SHORT

@@ -71,7 +71,9 @@ class GLGapE(Algorithm[_Comparison]):
             return np.full(problem.n_probes, self.initial, dtype=np.int64)
         row = problem.items[state.leader] - problem.items[state.rival]
         told = canonical(problem, self.name).information(problem.probes @ state.fit.theta)
-        probe = most_telling(problem.probes, problem.cost, told, np.linalg.inv(state.fit.information), row)
+        probe = most_telling(
+            problem.probes, problem.cost, told, np.asarray(np.linalg.inv(state.fit.information), dtype=np.float64), row
+        )
         counts = np.zeros(problem.n_probes, dtype=np.int64)
         counts[probe] = max(1, math.floor(self.lazy * state.data.n))
         return counts
@@ -81,7 +83,8 @@ class GLGapE(Algorithm[_Comparison]):
         data = state.data + measurements
         fit = estimate(problem, data, None if state.fit is None else state.fit.theta)
         wide = width(math.log(1.0 / goal.delta), problem.dimension, float(data.n))
-        leader, rival, bound = compared(problem.items, fit.theta, np.linalg.inv(fit.information), wide)
+        inverse = np.asarray(np.linalg.inv(fit.information), dtype=np.float64)
+        leader, rival, bound = compared(problem.items, fit.theta, inverse, wide)
         return _Comparison(data, fit, leader, rival, float(bound))
 
     def answer(self, problem: Problem, goal: Goal, state: _Comparison) -> Answer | None:

@@ -204,7 +204,7 @@ def _fitting(problem: Problem, goal: Goal, state: Knowledge, rng: np.random.Gene
     values, each = drawn @ items.T, np.arange(len(drawn))
     best = np.argmax(values, axis=1)
     leads = (values[each, best][:, None] - values + goal.epsilon) * np.sqrt(known[best]) / sigma
-    leads[~pairs.any(axis=2)[best]] = np.inf
+    leads[~np.asarray(pairs.any(axis=2))[best]] = np.inf
     limits = limit(known, unit, enough(problem, goal)) * state.noise(problem, goal) / sigma
     return np.asarray(drawn[1:][picked(leads, limits[best], PARAMETERS)])
 

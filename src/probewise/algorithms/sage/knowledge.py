@@ -226,7 +226,7 @@ class Knowledge:
             return None
         lead, error = self.leads(problem, goal)
         lucky = math.sqrt(math.log(self.alive.size))
-        return small & np.append(True, lead < (_BEHIND + lucky) * error)
+        return np.asarray(small & np.append(True, lead < (_BEHIND + lucky) * error), dtype=np.bool_)
 
     def _raised(self, problem: Problem, made: Array, odds: tuple[Sums, Array, Array, float], lacking: Array) -> Array:
         """(k,): log of what a round has ``made``, boosted if noise is normal, and then no more than was lacking."""

@@ -13,6 +13,8 @@ from probewise.outcomes import Law
 from probewise.pooling import Sums
 from probewise.problem import Problem
 
+SMALL = 3.0
+"""What a round adds at most, in units of what is known of a comparison, if bets on it may wait."""
 _AT_GAP = 0.5
 """Scale of the bets for a gap, in units of 1/gap²: sharp for leads from two thirds of the gap to three times it."""
 

@@ -97,6 +97,11 @@ def boosts(
     return out
 
 
+def capped(made: Array, by: Array, lacking: Array) -> Array:
+    """(k,): log of what bets that ``made`` so much have, boosted ``by`` that, and then no more than was lacking."""
+    return np.where(by > 0, np.minimum(made + by, lacking + CAP), made)
+
+
 def near_enough(precision: Array, lacking: Array) -> NDArray[np.int64]:
     """(j,): which of k bets are boosted at all: those on a round that says something, and that lack little."""
     return np.flatnonzero((lacking > 0) & (lacking < _LACKING) & (precision > 0))

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from probewise.algorithms.base import Standing
 from probewise.algorithms.planning import coarse
-from probewise.algorithms.sage.accounts import account, accounts
-from probewise.algorithms.sage.boosting import CAP, boosts
+from probewise.algorithms.sage.accounts import SMALL, account, accounts
+from probewise.algorithms.sage.boosting import boosts, capped
 from probewise.algorithms.sage.opening import NOTHING, Opening, differences
 from probewise.algorithms.sage.peaks import Peaks
 from probewise.algorithms.sage.prior import Items, Prior
@@ -36,8 +36,6 @@ _RECENT = 8
 _CLEAR, _BEHIND = 0.5, 2.0
 """Standard errors by which the first item must lead all others before bets on close ones begin; and by which it must
 lead one for bets on that one in any case, beyond the lead that the luckiest of as many equal items has."""
-_SMALL = 3.0
-"""What a round adds at most, in units of what is known of a comparison, if bets on it wait."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +193,7 @@ class Knowledge:
         before = old.lifted(goal.epsilon)
         made, had = accounts(problem, (before + new, before), unit, noise, self.prior.gap)
         odds, lacking = (before, new.precision, unit, noise), enough(problem, goal) - since.wealth
-        waits = since._waits(problem, goal, new.precision <= _SMALL * old.precision)
+        waits = since._waits(problem, goal, new.precision <= SMALL * old.precision)
         gain = self._raised(problem, made - had, odds, lacking)
         gain = gain if waits is None else np.where(waits, 0.0, gain)
         if goal.epsilon == 0:
@@ -233,7 +231,7 @@ class Knowledge:
         if not self._boosted(problem):
             return made
         by = boosts(problem.outcome, *odds, lacking, self.prior.gap)
-        return np.where(by > 0, np.minimum(made + by, lacking + CAP), made)
+        return capped(made, by, lacking)
 
     def _boosted(self, problem: Problem) -> bool:
         return self.boost and problem.outcome.is_normal

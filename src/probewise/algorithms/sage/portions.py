@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from probewise.algorithms.planning import coarse
 from probewise.algorithms.sage.accounts import log_account
-from probewise.algorithms.sage.boosting import CAP, boosts, near_enough
+from probewise.algorithms.sage.boosting import boosts, capped, near_enough
 from probewise.coordinates import Array
 from probewise.design.farthest import square_norms
 from probewise.estimate import Estimate
@@ -229,7 +229,7 @@ def _raised(
         at = near[low : low + _WIDTH]
         some = np.resize(at, _WIDTH)
         by = boosts(rules.law, known.at(some), precision[some], unit[some], noise, lacking[some], rules.gap)[: at.size]
-        out[at] = np.where(by > 0, np.minimum(made[at] + by, lacking[at] + CAP), made[at])
+        out[at] = capped(made[at], by, lacking[at])
     return out
 
 

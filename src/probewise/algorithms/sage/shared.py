@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from probewise.algorithms.base import Standing
 from probewise.algorithms.planning import coarse
-from probewise.algorithms.sage.accounts import account, accounts
-from probewise.algorithms.sage.boosting import CAP, boosts
+from probewise.algorithms.sage.accounts import SMALL, account, accounts
+from probewise.algorithms.sage.boosting import boosts, capped
 from probewise.algorithms.sage.knowledge import enough
 from probewise.algorithms.sage.lists import Lists, order
 from probewise.algorithms.sage.opening import WIDER
@@ -30,8 +30,6 @@ from probewise.threads import few
 
 _LEAD = 0.5
 """Standard errors that every item of a list must be ahead before small rounds are bet on it."""
-_SMALL = 3.0
-"""What a round adds at most, in units of what is known of a pair, if bets on it wait."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +146,7 @@ class Shared:
         noise = problem.outcome.bound(self.pool.pure_error, goal.delta)
         if self.lists is None or self.known is None or not math.isfinite(noise):
             return np.zeros(new.total.size)
-        large = (new.precision > _SMALL * self.known.precision) & self.large
+        large = (new.precision > SMALL * self.known.precision) & self.large
         if not (self.betting or large.any()):
             return np.zeros(new.total.size)
         unit = self._unit(_pairs(problem, self.lists)[0])
@@ -157,7 +155,7 @@ class Shared:
         if self.boost and problem.outcome.is_normal:
             lacking = enough(problem, goal) - self.lists.held[0].ravel()
             by = boosts(problem.outcome, self.known, new.precision, unit, noise, lacking, self.prior.gap)
-            gains = np.where(by > 0, np.minimum(gains + by, lacking + CAP), gains)
+            gains = capped(gains, by, lacking)
         return gains if self.betting else np.where(large, gains, 0.0)
 
     def _unit(self, rows: Array) -> Array:

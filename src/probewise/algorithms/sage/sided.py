@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from probewise.algorithms.base import Standing
 from probewise.algorithms.planning import coarse
-from probewise.algorithms.sage.accounts import account, accounts
-from probewise.algorithms.sage.boosting import CAP, boosts
+from probewise.algorithms.sage.accounts import SMALL, account, accounts
+from probewise.algorithms.sage.boosting import boosts, capped
 from probewise.algorithms.sage.knowledge import enough
 from probewise.algorithms.sage.opening import WIDER
 from probewise.algorithms.sage.prior import Memo, Prior
@@ -30,8 +30,6 @@ from probewise.threads import few
 
 _LEAD = 0.5
 """Standard errors that an item must be on its side before small rounds are bet on it."""
-_SMALL = 3.0
-"""What a round adds at most, in units of what is known of an item, if bets on it wait."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,9 +157,9 @@ class Sided:
         if self.boost and problem.outcome.is_normal:
             lacking = enough(problem, goal) - self.signs.held[0]
             by = boosts(problem.outcome, self.sums, new.precision, unit, noise, lacking, self.prior.gap)
-            gains = np.where(by > 0, np.minimum(gains + by, lacking + CAP), gains)
+            gains = capped(gains, by, lacking)
         margin, error = self._leads(problem, goal, claims)
-        large = (new.precision > _SMALL * self.sums.precision) & self.large
+        large = (new.precision > SMALL * self.sums.precision) & self.large
         return np.where((margin >= _LEAD * error) | large, gains, 0.0)
 
     def _unit(self, claims: Claims) -> Array:

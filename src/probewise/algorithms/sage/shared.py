@@ -30,6 +30,10 @@ from probewise.threads import few
 
 _LEAD = 0.5
 """Standard errors that every item of a list must be ahead before small rounds are bet on it."""
+_BOLD = 0.25
+"""Part of the errors below which a lead is not believed that counts for the design where the top m are asked for."""
+_LEFT = 0.5
+"""What an account is taken to lack, in nats, beyond what it does: a lead may be an estimate that is too large."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,12 +189,15 @@ class Shared:
         return claims.at(self._open(problem, goal))
 
     def directions(self, problem: Problem, goal: Goal, floor: float) -> Directions:
-        """All that may matter at first; then each open pair in units of its lead, or of ``floor`` standard errors."""
+        """All that may matter at first; then each open pair in units of its lead, or of part of ``floor`` standard
+        errors, times the root of what its account lacks."""
         if self.lists is None:
             return goal.directions(problem)
         claims, unclear = self.compared(problem, goal), self._open(problem, goal)
         lead, error = (part[unclear] for part in self._leads(problem, goal))
-        gaps = coarse(np.maximum(lead, floor * error))
+        most = enough(problem, goal)
+        lacking = np.nan_to_num(most - self.lists.held[0].ravel()[unclear], nan=most).clip(0.0, 4.0 * most)
+        gaps = coarse(np.maximum(lead, _BOLD * floor * error) / np.sqrt(lacking + _LEFT))
         return Vectors(claims.rows / gaps[:, None], claims.against, (claims.above, claims.below), gaps)
 
     def confidence(self, problem: Problem, goal: Goal) -> float:

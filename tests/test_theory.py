@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import probewise as pw
 from probewise import instances
 from probewise.design import explicit, optimal_design, pairs, points
 from probewise.errors import InvalidDesign, InvalidGoal, InvalidProblem, NotIdentifiable
@@ -360,3 +361,17 @@ def test_rage_bound_errors():
         rage_bound(problem, theta, 0.1, epsilon=0)
     with pytest.raises(InvalidProblem, match="one entry per feature"):
         rage_bound(problem, [1.0], 0.1)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "goal", "why"),
+    [
+        (None, pw.BestItem(epsilon=0.3), r"within 0\.3 several may be; ask without epsilon"),
+        (None, pw.Above(0.5, promise="share"), "all of an answer must be right; ask with promise='all'"),
+        (pw.Bounded(), pw.BestItem(), "outcomes follow the law 'bounded'; give sigma instead"),
+    ],
+)
+def test_no_lower_bound_is_claimed_where_none_is_known(outcome: pw.Law | None, goal: pw.Goal, why: str) -> None:
+    problem = pw.Problem(np.eye(3)) if outcome is None else pw.Problem(np.eye(3), outcome=outcome)
+    with pytest.raises(pw.InvalidProblem, match=why):
+        pw.hardness(problem, [0.9, 0.8, 0.2], goal=goal)

@@ -79,11 +79,30 @@ def hardness(problem: Problem, theta: ArrayLike, *, goal: Goal | None = None, to
     """
     goal, truth = goal or usual_goal(problem), parameter(problem, theta)
     check_question(problem, goal)
+    if why := no_bound(problem, goal):
+        raise InvalidProblem(why)
     if problem.shards is not None:
         return _far(problem, goal, truth, tol)
     answer, gaps = answer_and_gaps(problem, truth, goal)
     design = optimal_design(problem.scaled_probes, goal.directions_at(problem, truth), cost=problem.cost, tol=tol)
     return Hardness(design, answer, gaps)
+
+
+def no_bound(problem: Problem, goal: Goal) -> str:
+    """Why no lower bound is known for a question about such outcomes, in a sentence; empty if one is."""
+    if goal.epsilon > 0:
+        return (
+            f"a lower bound is known where one answer is right, and within {goal.epsilon:g} several may be; ask "
+            "without epsilon."
+        )
+    if goal.promise == "share":
+        return "a lower bound is known where all of an answer must be right; ask with promise='all'."
+    if problem.outcome.learns:
+        return (
+            f"a lower bound is known for normal noise, and outcomes follow the law '{problem.outcome.name}'; give "
+            "sigma instead, with the standard deviation that you expect."
+        )
+    return ""
 
 
 def _far(problem: Problem, goal: Goal, theta: Array, tol: float) -> Hardness:

@@ -67,11 +67,6 @@ def command(
     """
     problem = source.problem()
     goal = fitting(asked_goal(question, delta, 0.0, minimise), problem)
-    if problem.outcome.learns:
-        raise InvalidProblem(
-            f"a lower bound is known for normal noise, and outcomes follow the law '{problem.outcome.name}'; give "
-            "--sigma instead, with the standard deviation that you expect."
-        )
     with output.working("Solving for the oracle design", quiet=as_json):
         truth = assumed(theta, problem, goal)
         found = pw.hardness(problem, truth, goal=goal, tol=tol)

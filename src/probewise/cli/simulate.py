@@ -29,6 +29,7 @@ from probewise.cli.hardness import assumed
 from probewise.cli.inputs import FILE, WHOLE, Source, search_options
 from probewise.cli.output import json_option
 from probewise.cli.roles import print_roles, roles
+from probewise.theory import no_bound
 
 if TYPE_CHECKING:
     from probewise.simulation.environment import Noise
@@ -103,13 +104,9 @@ def command(
             "outcomes 0 and 1 need expectations between 0 and 1, but theta gives the probes "
             f"{means.min():g} to {means.max():g}; scale theta or choose another noise."
         )
-    # refuses a tie, which no method would ever decide; where epsilon allows one, a share may be wrong, or the spread of
-    # outcomes is learned, none is known
-    bound = (
-        None
-        if epsilon > 0 or goal.promise == "share" or problem.outcome.learns
-        else pw.hardness(problem, truth, goal=goal, tol=1e-3).lower_bound(delta)
-    )
+    # refuses a tie, which no method would ever decide
+    known = not no_bound(problem, goal)
+    bound = pw.hardness(problem, truth, goal=goal, tol=1e-3).lower_bound(delta) if known else None
     built = {text: build(text, truth) for text in algorithms}
     with bars(quiet=as_json) as progress:
         found = pw.simulate(

@@ -322,6 +322,19 @@ def test_a_surface_takes_up_what_effects_cannot() -> None:
     assert np.mean(off[:3]) < 0.8 * np.mean(off[3:])
 
 
+def test_a_surface_reaches_as_far_as_each_column_lets_it() -> None:
+    """Waves along one of two columns: rows that differ in the other have nearly all in common, and the data say so."""
+    grid = pw.space({name: np.arange(12.0).tolist() for name in "ab"})
+    problem, rng = pw.Problem.from_tables(grid, sigma=1.0), np.random.default_rng(11)
+    values = np.array([20.0 * np.sin(1.7 * a) for a, _ in itertools.product(range(12), repeat=2)])
+    rows = rng.choice(144, 50, replace=False)
+    told = data(rows, values[rows] + rng.normal(size=50), problem)
+    belief = believed(columns_of(problem), told, relative=np.ones(144))
+    across, along = np.mean([posterior.variances[2:4] for posterior in belief.posteriors], axis=0)
+    assert along > 3.0 * across
+    assert np.sqrt(np.mean((belief.items[0] - values)[told.count == 0] ** 2)) < 5.0  # their deviation is 14
+
+
 @pytest.mark.parametrize("tables", [True, False])
 def test_low_values_are_found_where_they_are_wanted(tables: bool) -> None:
     """A bowl: its lowest point is in the middle, where no linear model would look."""

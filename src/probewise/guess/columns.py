@@ -38,7 +38,7 @@ class Block:
         return 1 if self.exclusive else self.main.shape[1]
 
     def powers(self, one: Rows, other: Rows) -> tuple[Array, ...]:
-        """Σ_j (x_j x'_j)^k over the effects j for each of some rows and each of others: k = 1, and 2 if there are more."""
+        """Σ_j (x_j x'_j)^k over the effects j of each of some rows and of others: k = 1, and 2 if there are more."""
         first, second = self.main[one], self.main[other]
         return (first @ second.T,) if self.effects == 1 else (first @ second.T, first**2 @ (second**2).T)
 

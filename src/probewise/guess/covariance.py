@@ -65,7 +65,7 @@ class Powers:
         return total
 
     def covariance(self, variances: Array) -> Array:
-        """Covariances of the model: products of two effects are half of what the square of their sum has beyond squares."""
+        """Covariances of the model: products of two effects are what the square of their sum has beyond squares."""
         found = np.empty_like(self.apart[0])
         step = max(1, _PIECE * len(found) // max(found.size, 1))
         for at in range(0, len(found), step):

@@ -54,7 +54,7 @@ class Settings:
     """Standard deviation of the logarithm of its reach in a column."""
     noise_spread: float = 1.2
     """Standard deviation of the logarithm of the variance of the noise."""
-    draws: int = 4
+    draws: int = 8
     """Sets of variances that are believed in side by side; 1 for the likeliest alone."""
     simpler: bool = True
     """Whether forms of the model without the surface, and also without what is alone, are, too."""
@@ -182,7 +182,7 @@ def _ends(prior: Prior) -> tuple[Array, Array]:
 
 
 def _likeliest(data: Data, prior: Prior) -> Array:
-    """(k,): logarithms of the variances that make the data likeliest; as far as two starts find them, with a surface."""
+    """(k,): logarithms of the likeliest variances; as far as two starts find them, where there is a surface."""
     from scipy.optimize import minimize  # slow to load, and needed by few
 
     starts, bounds = [prior[0]], list(zip(*_ends(prior), strict=True))
@@ -192,9 +192,16 @@ def _likeliest(data: Data, prior: Prior) -> Array:
         rugged[_ROUGH] += 1.5
         rugged[blocks : 2 * blocks] -= 1.5
         starts.append(rugged)
-    options = {"maxiter": 40, "gtol": 1e-2}
     found = [
-        minimize(data.loss, start, args=(prior,), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+        minimize(
+            data.loss,
+            start,
+            args=(prior,),
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options={"maxiter": 40, "gtol": 1e-2},
+        )
         for start in starts
     ]
     return np.asarray(min(found, key=lambda one: float(one.fun)).x)

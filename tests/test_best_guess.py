@@ -43,7 +43,7 @@ def test_a_budget_is_spent_in_equal_batches(budget: int, batch: int | None, size
     assert result.status == "budget exhausted"
     assert [past.measurements.n for past in result.history] == sizes
     assert result.prediction is not None
-    cautious = result.prediction.mean - 0.5 * result.prediction.spread
+    cautious = result.prediction.mean - 0.25 * result.prediction.spread
     assert result.item == result.prediction.item == int(np.argmax(cautious))
     assert result.prediction.low < result.prediction.mean[result.item] < result.prediction.high
     assert result.prediction.gain >= 0.0

@@ -34,7 +34,7 @@ class Settings:
 
     main: float = 1.0
     """Variance of all main effects together."""
-    alone: float = 0.1
+    alone: float = 0.03
     """Variance of what a row has to itself, the same whenever it is measured."""
     squares: float = 0.3
     """Variance of a square in units of its linear effect's."""
@@ -51,7 +51,9 @@ class Settings:
     rough_spread: float = 1.5
     """Standard deviation of the logarithm of the variance of the surface, and of that of single rows."""
     reach_spread: float = 1.0
-    """Standard deviation of the logarithm of its reach in a column."""
+    """Standard deviation of the logarithm of its reach in a column of numbers."""
+    level_spread: float = 0.4
+    """The same in a column of levels, which have no distances of their own."""
     noise_spread: float = 1.2
     """Standard deviation of the logarithm of the variance of the noise."""
     draws: int = 8
@@ -64,7 +66,8 @@ class Settings:
         blocks, effects = len(columns.blocks), sum(block.effects for block in columns.blocks)
         shared = (self.alone, self.squares, self.pairs, self.rough, self.noise)
         mean = np.log([self.main / effects] * blocks + [self.reach] * blocks + list(shared))
-        spreads = [self.spread] * blocks + [self.reach_spread] * blocks + [self.rough_spread] + [self.spread] * 2
+        reaches = [self.level_spread if block.exclusive else self.reach_spread for block in columns.blocks]
+        spreads = [self.spread] * blocks + reaches + [self.rough_spread] + [self.spread] * 2
         return mean, np.array([*spreads, self.rough_spread, self.noise_spread])
 
     def forms(self, columns: Columns) -> list[Prior]:

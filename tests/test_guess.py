@@ -40,7 +40,7 @@ def features(*rows: int) -> np.ndarray:
     far = np.sqrt(3.0) * np.linalg.norm(points[:, None] - points, axis=2) / 2.0
     values, vectors = np.linalg.eigh(0.05 * (1.0 + far) * np.exp(-far))
     parts.append((vectors * np.sqrt(np.maximum(values, 0.0)))[list(rows)])
-    parts.append(np.sqrt(0.1) * np.eye(108)[list(rows)])
+    parts.append(np.sqrt(0.03) * np.eye(108)[list(rows)])
     return np.hstack(parts)
 
 
@@ -61,7 +61,8 @@ def test_predictions_are_those_of_bayesian_regression_on_the_effects() -> None:
     rng = np.random.default_rng(0)
     rows = np.array([0, 5, 5, 17, 60, 107])
     outcomes = rng.normal(50.0, 10.0, rows.size)
-    settings = Settings(spread=1e-6, rough_spread=1e-6, reach_spread=1e-6, noise_spread=1e-6, draws=1)  # as set
+    held = dict.fromkeys(("spread", "rough_spread", "reach_spread", "level_spread", "noise_spread"), 1e-6)
+    settings = Settings(**held, draws=1)  # type: ignore[arg-type]  # as set
     belief = believed(COLUMNS, data(rows, outcomes), relative=np.ones(PROBLEM.n_probes), settings=settings)
     X, Z = features(*rows), features(*range(PROBLEM.n_probes))
     scaled = (outcomes - outcomes.mean()) / outcomes.std()

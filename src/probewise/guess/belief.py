@@ -28,7 +28,7 @@ class Posterior:
     columns: Columns
     """Rows of all probes and items."""
     variances: Array
-    """(k,): of the blocks, squares, pairs, triples and the noise."""
+    """(k,): of the blocks, their reaches, what is alone, squares, pairs, the surface and the noise."""
     data: Data
     """The measurements."""
 

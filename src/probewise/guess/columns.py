@@ -38,17 +38,14 @@ class Block:
         return 1 if self.exclusive else self.main.shape[1]
 
     def powers(self, one: Rows, other: Rows) -> tuple[Array, ...]:
-        """Σ_j (x_j x'_j)^k over the effects j for each of some rows and each of others: k = 1, or 1 to 3 if j > 1."""
+        """Σ_j (x_j x'_j)^k over the effects j of each of some rows and of others: k = 1, and 2 if there are more."""
         first, second = self.main[one], self.main[other]
-        if self.effects == 1:
-            return (first @ second.T,)
-        return first @ second.T, first**2 @ (second**2).T, (first * first**2) @ (second * second**2).T
+        return (first @ second.T,) if self.effects == 1 else (first @ second.T, first**2 @ (second**2).T)
 
     def sizes(self, rows: Rows) -> tuple[Array, ...]:
         """The powers of each row with itself."""
         own = self.main[rows] ** 2
-        plain = own.sum(axis=1)
-        return (plain,) if self.effects == 1 else (plain, (own**2).sum(axis=1), (own * own**2).sum(axis=1))
+        return (own.sum(axis=1),) if self.effects == 1 else (own.sum(axis=1), (own**2).sum(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +86,7 @@ def columns_of(problem: Problem) -> Columns:
     numbers = [X[:, at] for part, at in mains.items() if isinstance(part, Number)]
     blocks += _numbers(np.hstack(numbers)) if numbers else []
     names = ", ".join(part.name for part in mains)
-    about = f"the columns {names}: squares of numbers, products of two or three columns, a surface, and single rows"
+    about = f"the columns {names}: squares of numbers, products of two columns, a surface, and single rows"
     return Columns(tuple(blocks), problem.n_probes, problem.n_items, about)
 
 
@@ -112,7 +109,7 @@ def _of_features(problem: Problem, X: Array) -> Columns:
     blocks = _numbers(X[:, varies]) or [Block(np.zeros((len(X), 1)), None, exclusive=False)]
     shared = " that share one variance" if varies.sum() > _OWN else ""
     features = plural(int(varies.sum()), "feature")
-    made = "their squares, products of two or three of them, a surface, and single rows"
+    made = "their squares, products of two of them, a surface, and single rows"
     about = f"{features}, each taken as a number{shared}: {made}"
     return Columns(tuple(blocks), problem.n_probes, problem.n_items, about)
 

@@ -11,7 +11,7 @@ from scipy.linalg import cho_solve
 
 from probewise.coordinates import Array
 from probewise.guess.columns import Columns, Rows
-from probewise.guess.covariance import Powers
+from probewise.guess.covariance import NONE, Powers
 
 _STEP = 0.05
 """Of logarithms of variances, for second derivatives."""
@@ -21,10 +21,8 @@ _FAR = 8.0
 """Deviations from its mean that the logarithm of a variance can be."""
 _POINTS = 20210207
 """Seed of the draws, which are the same for all data: a belief is a function of them."""
-_NONE = 1e-6
-"""Variance of what a form does not have, in the units of that variance."""
-_ALONE, _TRIPLES, _ROUGH = -7, -4, -3
-"""Where the variances of what rows have to themselves, of products of three and of the surface are."""
+_ALONE, _ROUGH = -5, -2
+"""Where the variances of what rows have to themselves and of the surface are; before them are those of the blocks."""
 
 Prior = tuple[Array, Array]
 """(k,), (k,): means and deviations of the logarithms of all variances; a deviation of 0 holds one fixed."""
@@ -42,50 +40,52 @@ class Settings:
     """Variance of a square in units of its linear effect's."""
     pairs: float = 0.5
     """Variance of a product of two effects in units of the product of their variances."""
-    triples: float = 0.2
-    """Variance of a product of three effects, likewise."""
     rough: float = 0.05
     """Variance of what follows no effects: a surface of which rows that are near each other have much in common."""
     reach: float = 2.0
-    """How far that is; two rows that differ by chance in a column are the root of two apart in it."""
+    """How far that is, in each column; two rows that differ by chance are the root of two apart in it."""
     noise: float = 0.15
     """Variance of the noise of a measurement."""
     spread: float = 1.0
     """Standard deviation of the logarithm of each of these, but for the noise."""
     rough_spread: float = 1.5
     """Standard deviation of the logarithm of the variance of the surface, and of that of single rows."""
-    reach_spread: float = 0.4
-    """Standard deviation of the logarithm of its reach."""
+    reach_spread: float = 1.0
+    """Standard deviation of the logarithm of its reach in a column of numbers."""
+    level_spread: float = 0.4
+    """The same in a column of levels, which have no distances of their own."""
     noise_spread: float = 1.2
     """Standard deviation of the logarithm of the variance of the noise."""
-    draws: int = 4
+    draws: int = 8
     """Sets of variances that are believed in side by side; 1 for the likeliest alone."""
     simpler: bool = True
-    """Whether forms of the model without products of three and surface, and also without what is alone, are, too."""
+    """Whether forms of the model without the surface, and also without what is alone, are, too."""
 
     def prior(self, columns: Columns) -> Prior:
         """Of the form that has everything."""
         blocks, effects = len(columns.blocks), sum(block.effects for block in columns.blocks)
-        shared = (self.alone, self.squares, self.pairs, self.triples, self.rough, self.reach, self.noise)
-        mean = np.log([self.main / effects] * blocks + list(shared))
-        spreads = [self.spread] * blocks + [self.rough_spread] + [self.spread] * 3
-        return mean, np.array([*spreads, self.rough_spread, self.reach_spread, self.noise_spread])
+        shared = (self.alone, self.squares, self.pairs, self.rough, self.noise)
+        mean = np.log([self.main / effects] * blocks + [self.reach] * blocks + list(shared))
+        reaches = [self.level_spread if block.exclusive else self.reach_spread for block in columns.blocks]
+        spreads = [self.spread] * blocks + reaches + [self.rough_spread] + [self.spread] * 2
+        return mean, np.array([*spreads, self.rough_spread, self.noise_spread])
 
     def forms(self, columns: Columns) -> list[Prior]:
         """Of every form of the model, all equally likely at first: the simplest is first."""
         whole = self.prior(columns)
         if not self.simpler:
             return [whole]
-        return [without(whole, _ALONE, _TRIPLES, _ROUGH), without(whole, _TRIPLES, _ROUGH), whole]
+        return [without(whole, _ALONE, _ROUGH), without(whole, _ROUGH), whole]
 
 
 def without(prior: Prior, *kinds: int) -> Prior:
     """The form of the model that lacks some kinds of effects."""
     mean, spread = prior[0].copy(), prior[1].copy()
     for kind in kinds:
-        mean[kind], spread[kind] = math.log(_NONE), 0.0
+        mean[kind], spread[kind] = math.log(NONE), 0.0
     if _ROUGH in kinds:
-        spread[_ROUGH + 1] = 0.0  # the reach of no surface
+        blocks = (mean.size + _ALONE) // 2
+        spread[blocks : 2 * blocks] = 0.0  # the reaches of no surface
     return mean, spread
 
 
@@ -185,14 +185,15 @@ def _ends(prior: Prior) -> tuple[Array, Array]:
 
 
 def _likeliest(data: Data, prior: Prior) -> Array:
-    """(k,): logarithms of the variances that make the data likeliest; as far as two starts find them, with triples."""
+    """(k,): logarithms of the likeliest variances; as far as two starts find them, where there is a surface."""
     from scipy.optimize import minimize  # slow to load, and needed by few
 
     starts, bounds = [prior[0]], list(zip(*_ends(prior), strict=True))
-    if prior[1][_TRIPLES]:
-        rugged = prior[0].copy()
-        rugged[_TRIPLES] += 1.5
-        rugged[-1] -= 1.5  # effects of three columns instead of noise
+    if prior[1][_ROUGH]:
+        rugged, blocks = prior[0].copy(), (prior[0].size + _ALONE) // 2
+        rugged[[_ALONE, -1]] -= 1.5  # a surface in place of noise
+        rugged[_ROUGH] += 1.5
+        rugged[blocks : 2 * blocks] -= 1.5
         starts.append(rugged)
     found = [
         minimize(

@@ -16,7 +16,8 @@ from threadpoolctl import ThreadpoolController
 
 import probewise as pw
 from probewise import threads
-from probewise.design import working_set
+from probewise.design import farthest, working_set
+from probewise.design.farthest import about_mean, farthest_from
 from probewise.design.solvers import interior
 
 LIBRARIES = ThreadpoolController().select(user_api="blas").lib_controllers
@@ -99,6 +100,50 @@ def test_large_matrices_get_all_threads_but_in_simulations() -> None:
         with threads.one, threads.many(threads.MANY):
             assert in_use() == ONE
     assert in_use() == TWO
+
+
+def test_work_side_by_side_uses_the_threads_that_the_user_has_set_and_one_of_linear_algebra_each() -> None:
+    def part(number: int) -> tuple[int, int, list[int]]:
+        if number < 2:
+            together.wait(timeout=30)
+        return number, get_ident(), in_use()
+
+    together = Barrier(2)
+    with threads.few:
+        found = threads.side_by_side(part, range(4))
+        assert in_use() == ONE
+    assert [number for number, _, _ in found] == [0, 1, 2, 3]
+    assert len({thread for _, thread, _ in found}) == 2
+    assert all(number == ONE for _, _, number in found)
+    assert in_use() == TWO
+
+
+def test_work_is_done_here_where_one_thread_is_set_or_wished_for() -> None:
+    with threads.one:
+        assert threads.side_by_side(lambda _: get_ident(), range(3)) == [get_ident()] * 3
+    with ThreadpoolController().limit(limits=1, user_api="blas"):
+        assert threads.side_by_side(lambda _: get_ident(), range(3)) == [get_ident()] * 3
+    assert threads.side_by_side(lambda _: get_ident(), range(1)) == [get_ident()]
+
+
+def test_an_error_in_work_side_by_side_is_raised_and_leaves_two() -> None:
+    def fails(number: int) -> None:
+        raise ArithmeticError(number)
+
+    with pytest.raises(ArithmeticError, match="0"):
+        threads.side_by_side(fails, range(4))
+    assert in_use() == TWO
+
+
+def test_far_partners_are_the_same_however_many_threads_look_for_them() -> None:
+    points = np.random.default_rng(7).integers(-2, 3, (20_000, 4)).astype(float)  # many are equally far
+    seen, sources = about_mean(points), np.arange(0, 20_000, 30)
+    assert len(sources) * len(points) >= farthest._SHARED
+    two = farthest_from(seen, sources)
+    with threads.one:
+        assert np.array_equal(two, farthest_from(seen, sources))
+    products = seen.left[sources[:50]] @ seen.right.T
+    assert products[np.arange(50), two[:50]] == pytest.approx(products.min(axis=1), abs=1e-5)
 
 
 def test_the_interior_point_method_asks_for_what_its_size_deserves(monkeypatch: pytest.MonkeyPatch) -> None:

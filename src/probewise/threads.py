@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
+S = TypeVar("S")
 T = TypeVar("T")
 
 MANY = 4000
@@ -56,12 +57,31 @@ def many(rows: int) -> AbstractContextManager[None]:
     return _many if rows >= MANY else nullcontext()
 
 
+def side_by_side(work: Callable[[S], T], parts: Sequence[S]) -> list[T]:
+    """Results of parts of a work, in their order: on as many threads of Python as the user lets linear algebra use.
+
+    Each of them uses one thread of linear algebra, so that no result depends on how many there are.
+    """
+    if (number := min(_allowed(), len(parts))) < 2:
+        return [work(part) for part in parts]
+    from concurrent.futures import ThreadPoolExecutor  # needed by few
+
+    with ThreadPoolExecutor(number) as pool:
+        return list(pool.map(few(work), parts))
+
+
 class _Setting:
     """The blocks in force for some libraries, and what these were set to before."""
 
     def __init__(self) -> None:
         self._wishes = {"few": 0, "one": 0, "many": 0}
         self._found: list[int] = []  # empty while nothing is limited
+
+    def allowed(self, libraries: list[Any]) -> int:
+        """Threads that were set before any block, unless one is wished for whatever is done."""
+        if self._wishes["one"] > 0:
+            return 1
+        return max(self._found or [library.get_num_threads() for library in libraries], default=1)
 
     def change(self, libraries: list[Any], wish: str, step: int) -> None:
         """One block more or less, and what follows from it."""
@@ -96,6 +116,12 @@ def _change(wish: str, step: int) -> None:
         _shared.change(shared, wish, step)
     if own:
         _own.setting.change(own, wish, step)
+
+
+def _allowed() -> int:
+    shared, own = _libraries()
+    with _lock:
+        return max(_shared.allowed(shared), _own.setting.allowed(own))
 
 
 def _set(library: Any, number: int) -> None:

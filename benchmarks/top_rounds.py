@@ -5,6 +5,9 @@ may be false by most, and the probe that lowers its variance most, as if outcome
 planned. The search ends when every claim of the list at the estimate has a likelihood ratio of log((1 + log t)/δ), by
 least squares on all data. The same rule is looked at after every measurement, and after rounds by which the total
 grows by 2, 10 and 20 %. Sage must plan whole rounds; this says what that alone costs a rule that proves nothing.
+
+Then Sage's own accounts where the planner is told θ: bets are on the right list from the first round on, and designs
+use the true leads. Accounts are told nothing, and have to learn how far ahead items are. No planner can know more.
 """
 
 from __future__ import annotations
@@ -12,11 +15,15 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+import probewise as pw
+from probewise.algorithms.sage.lists import Lists, order
+from probewise.algorithms.sage.shared import Shared, _pairs
 
 TOP = ("reda_top3_of_10", "mislid_a_top3_of_10")
 GROWTHS = (1.0, 1.02, 1.1, 1.2)
@@ -78,6 +85,49 @@ class Instance:
         return more
 
 
+def told(values: np.ndarray, m: int) -> type[Shared]:
+    """What Sage knows if the planner is told the values of the items."""
+
+    class Told(Shared):
+        def _turned(self, problem: pw.Problem, goal: pw.Goal, lists: Any, known: Any) -> Shared:
+            now = Lists.start(*order(values, m)) if lists is None else lists.raised()
+            known = self.pool.sums(*_pairs(problem, now)) if known is None else known
+            return replace(self, lists=now, known=known, betting=True)
+
+        def directions(self, problem: pw.Problem, goal: pw.Goal, floor: float) -> Any:
+            if self.lists is None or self.known is None:
+                return super().directions(problem, goal, floor)
+            one, other = self.lists.pairs
+            truth = self.known._replace(total=(values[one] - values[other]) * self.known.precision)
+            return Shared.directions(replace(self, known=truth), problem, goal, 0.0)
+
+    return Told
+
+
+class Knowing(pw.Sage):
+    """Sage with such a planner."""
+
+    kind: type[Shared]
+
+    def _shares(self, goal: pw.Goal) -> type[Shared]:
+        return self.kind
+
+
+def known(given: dict[str, Any], runs: int) -> np.ndarray:
+    """(runs,): measurements of Sage if the planner is told θ."""
+    probes, theta, m = np.array(given["probes"]), np.array(given["theta"]), given["m"]
+    problem = pw.Problem(probes, outcome=pw.Gaussian(float(given["sigma"]), normal=True))
+    kind = type("Knowing", (Knowing,), {"kind": told(probes @ theta, m)})
+    found = pw.simulate(problem, theta, kind(lean=True), pw.TopM(m, delta=given["delta"]), runs=runs, seed=11)
+    return np.asarray(found["measurements"], dtype=float)
+
+
+def shown(name: str, how: str, found: np.ndarray, published: float) -> None:
+    error = found.std(ddof=1) / math.sqrt(found.size)
+    ratio = f"{found.mean() / published:.2f} ± {error / published:.2f}"
+    print(f"{name:<20} {how:<24}{found.mean():8,.0f} ± {error:<5,.0f} {ratio} of the least published mean", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
@@ -88,13 +138,9 @@ def main() -> None:
         instance, published = Instance.of(given[name]), min(given[name]["published"].values())
         for growth in GROWTHS:
             found = np.array([instance.searched(growth, run) for run in range(options.runs)])
-            error = found.std(ddof=1) / math.sqrt(options.runs)
             rounds = "every measurement" if growth == 1 else f"rounds of {growth - 1.0:.0%}"
-            print(
-                f"{name:<20} {rounds:<18}{found.mean():8,.0f} ± {error:<5,.0f} {found.mean() / published:.2f} of the "
-                "least published mean",
-                flush=True,
-            )
+            shown(name, rounds, found, published)
+        shown(name, "accounts, θ is told", known(given[name], options.runs), published)
 
 
 if __name__ == "__main__":

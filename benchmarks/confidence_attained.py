@@ -1,7 +1,7 @@
 """How often a wrong guess is shown with much confidence: python benchmarks/confidence_attained.py [--runs 20000].
 
 Sage measures where items nearly tie, and somebody looks after every round. For each α the table counts the runs in
-which a wrong item was shown with a confidence of 1 - α or more. In eight cases Sage plans the rounds; besides, for two
+which a wrong item was shown with a confidence of 1 - α or more. In nine cases Sage plans the rounds; besides, for two
 and four items that are measured equally often, its accounts alone are simulated, in more runs and 150 rounds each:
 
   drawn       at a moment drawn beforehand, with the item in front
@@ -45,6 +45,7 @@ class Case:
     problem: pw.Problem
     theta: Array
     epsilon: float = 0.0
+    delta: float = DELTA
 
     @property
     def wrong(self) -> list[int]:
@@ -62,6 +63,9 @@ CASES = {
     "unknown noise": Case(replace(TWO, outcome=pw.Gaussian(1.0, unknown=True)), np.array([1e-3, 0.0])),
     "within 0.1": Case(TWO, np.array([0.101, 0.0]), epsilon=0.1),
     "normal noise": Case(replace(TWO, outcome=pw.Gaussian(1.0, normal=True)), np.array([1e-3, 0.0])),
+    "normal noise, δ = 0.05": Case(
+        replace(TWO, outcome=pw.Gaussian(1.0, normal=True)), np.array([1e-3, 0.0]), 0.0, 0.05
+    ),
     "coins": Case(replace(TWO, outcome=pw.Bounded()), np.array([0.03 + 1e-5, 0.03])),
     "events": Case(replace(TWO, outcome=pw.Poisson()), np.array([2.0 + 1e-3, 2.0])),
 }
@@ -69,7 +73,7 @@ CASES = {
 
 def looks(case: Case, seed: int, rounds: int = ROUNDS) -> list[tuple[int, float, Array]]:
     """After each round: the item in front, its confidence, and what each item would have."""
-    algorithm, goal = pw.Sage(growth=1.25), pw.BestItem(DELTA, epsilon=case.epsilon)
+    algorithm, goal = pw.Sage(growth=1.25), pw.BestItem(case.delta, epsilon=case.epsilon)
     problem, environment = case.problem, LinearEnvironment(case.problem, case.theta)
     state, rng, seen = algorithm.init(problem, goal), np.random.default_rng([seed, 14]), []
     for _ in range(rounds):

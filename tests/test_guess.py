@@ -13,7 +13,7 @@ from probewise.guess import belief as beliefs
 from probewise.guess.belief import believed
 from probewise.guess.columns import columns_of
 from probewise.guess.improvement import _View, first_batch, next_batch
-from probewise.guess.variances import Data, Settings, _fitted, drawn
+from probewise.guess.variances import Data, Settings, drawn, fitted
 from probewise.measurements import Measurements
 
 FACTORS = {"ligand": list("ABCD"), "solvent": list("xyz"), "temperature": [60.0, 80.0, 100.0], "dose": [1.0, 2.0, 5.0]}
@@ -62,7 +62,7 @@ def test_predictions_are_those_of_bayesian_regression_on_the_effects() -> None:
     rows = np.array([0, 5, 5, 17, 60, 107])
     outcomes = rng.normal(50.0, 10.0, rows.size)
     held = dict.fromkeys(("spread", "rough_spread", "reach_spread", "level_spread", "noise_spread"), 1e-6)
-    settings = Settings(**held, draws=1)  # type: ignore[arg-type]  # as set
+    settings = Settings(**held, draws=1, simpler=False)  # type: ignore[arg-type]  # as set
     belief = believed(COLUMNS, data(rows, outcomes), relative=np.ones(PROBLEM.n_probes), settings=settings)
     X, Z = features(*rows), features(*range(PROBLEM.n_probes))
     scaled = (outcomes - outcomes.mean()) / outcomes.std()
@@ -99,7 +99,7 @@ def test_what_a_form_does_not_have_stays_as_it_is() -> None:
     forms = Settings().forms(COLUMNS)
     for prior, fixed in zip(forms, ([4, 5, 6, 7, 8, 11], [4, 5, 6, 7, 11], []), strict=True):
         assert np.flatnonzero(prior[1] == 0.0).tolist() == fixed
-        draws = drawn(found, [prior], 4)
+        draws = drawn([fitted(found, prior)], 4)
         moved = np.ptp(draws, axis=0) > 0
         assert not moved[fixed].any()
         assert moved.sum() == prior[0].size - len(fixed)
@@ -116,8 +116,22 @@ def test_the_evidence_of_a_form_is_the_likelihood_averaged_over_its_prior() -> N
         flat = (prior[0], np.zeros(prior[0].size))  # the likelihood alone
         logs = prior[0] + prior[1] * rng.normal(size=(4000, prior[0].size))
         sums.append(np.log(np.mean([np.exp(-found.loss(own, flat)[0]) for own in logs])))
-    evidence = [_fitted(found, prior).evidence for prior in (forms[0], forms[-1])]
+    evidence = [fitted(found, prior).evidence for prior in (forms[0], forms[-1])]
     assert evidence[1] - evidence[0] == pytest.approx(sums[1] - sums[0], abs=0.5)
+
+
+def test_the_likeliest_form_plans_and_all_guess() -> None:
+    """A line with much noise leaves all forms open: plans are of one of them, and the guess is of several."""
+    rng, rows = np.random.default_rng(12), np.arange(0, 108, 5)
+    outcomes = np.tile(FACTORS["dose"], 36)[rows] + rng.normal(size=rows.size)
+    belief = believed(COLUMNS, data(rows, outcomes), relative=np.ones(108))
+    kinds = [
+        {(own.variances[-5] > 1e-5, own.variances[-2] > 1e-5) for own in each.posteriors}
+        for each in (belief.for_plans, belief)
+    ]
+    assert len(kinds[0]) == 1
+    assert len(kinds[1]) > 1
+    assert kinds[0] < kinds[1]
 
 
 @pytest.mark.parametrize("alone", [0.0, 8.0])

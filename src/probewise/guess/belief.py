@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,7 +14,7 @@ from scipy.special import ndtr, ndtri
 from probewise.coordinates import Array
 from probewise.guess.columns import Columns, Rows
 from probewise.guess.covariance import Powers
-from probewise.guess.variances import Data, Settings, drawn, triangle
+from probewise.guess.variances import Data, Settings, drawn, fitted, triangle
 from probewise.measurements import Measurements
 
 _CAUTION = 0.25
@@ -85,6 +85,8 @@ class Belief:
     """Rows of all probes and items."""
     posteriors: tuple[Posterior, ...]
     """One for each set of variances that is believed in."""
+    likeliest: tuple[Posterior, ...]
+    """The same for the likeliest form of the model alone."""
     centre: float
     """What counts as 0 in units of outcomes,"""
     scale: float
@@ -109,6 +111,11 @@ class Belief:
         """The item with the highest mean, less a quarter of its spread: the highest of many is there by luck, too."""
         mean, spread = self.items
         return int(np.argmax(self.sign * mean - _CAUTION * spread))
+
+    @property
+    def for_plans(self) -> Belief:
+        """What the likeliest form alone says: other forms are right less often, but would ask for most measurements."""
+        return replace(self, posteriors=self.likeliest)
 
     @property
     def noise(self) -> float:
@@ -172,9 +179,13 @@ def believed(
         (pure, int(data.freedom.sum())),
         Powers.between(columns, rows, rows),
     )
-    believed_in = drawn(found, settings.forms(columns), settings.draws)
-    posteriors = tuple(Posterior(columns, np.exp(logs), found) for logs in believed_in)
-    return Belief(columns, posteriors, centre, scale, range, sign)
+    fits = [fitted(found, prior) for prior in settings.forms(columns)]
+    likeliest = max(fits, key=lambda fit: fit.evidence)
+    all_, one = (
+        tuple(Posterior(columns, np.exp(logs), found) for logs in drawn(forms, settings.draws))
+        for forms in (fits, [likeliest])
+    )
+    return Belief(columns, all_, one, centre, scale, range, sign)
 
 
 def prior_of(columns: Columns, settings: Settings) -> Posterior:

@@ -127,8 +127,9 @@ def next_batch(
 
     In the last batch, each is the one by which, for its (n,) cost, the highest mean is expected to rise most. Before,
     it is the one that takes most off the variance of how far the best item, whichever it is in draws from the belief,
-    is ahead of the one that leads. Noise has the (n,) ``relative`` scales.
+    is ahead of the one that leads. Noise has the (n,) ``relative`` scales. The likeliest form of the model plans.
     """
+    belief = belief.for_plans
     mean, spread = belief.items
     front = np.argsort(-(belief.sign * mean + _OPTIMISM * spread), kind="stable")[:_FRONT]
     items, draws = belief.columns.items[front], -(-_DRAWS // len(belief.posteriors))

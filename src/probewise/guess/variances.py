@@ -132,7 +132,7 @@ def triangle(matrix: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class _Fit:
+class Fit:
     """A form of the model with what the data say of its variances: a normal law of their logarithms (Laplace)."""
 
     prior: Prior
@@ -152,11 +152,8 @@ class _Fit:
         return np.asarray(np.clip(self.mode + step, *_ends(self.prior)))
 
 
-def drawn(data: Data, forms: Sequence[Prior], draws: int) -> Array:
+def drawn(fits: Sequence[Fit], draws: int) -> Array:
     """(draws, k): logarithms of variances, from forms of the model as often as the data make these likely."""
-    if draws == 1:
-        return np.array([_likeliest(data, forms[-1])])
-    fits = [_fitted(data, prior) for prior in forms]
     weights = np.exp([own.evidence - max(fit.evidence for fit in fits) for own in fits])
     ends = np.cumsum(weights) / weights.sum()
     points = np.random.default_rng(_POINTS).standard_normal((draws, fits[-1].mode.size))
@@ -165,7 +162,7 @@ def drawn(data: Data, forms: Sequence[Prior], draws: int) -> Array:
     return np.array([fits[at].at(point) for at, point in zip(which, points, strict=True)])
 
 
-def _fitted(data: Data, prior: Prior) -> _Fit:
+def fitted(data: Data, prior: Prior) -> Fit:
     """What the data say of the variances of a form."""
     mode, free = _likeliest(data, prior), np.flatnonzero(prior[1])
     (loss, slopes), curves = data.loss(mode, prior), np.empty((free.size, free.size))
@@ -176,7 +173,7 @@ def _fitted(data: Data, prior: Prior) -> _Fit:
     vectors = np.zeros((mode.size, free.size))
     vectors[free] = turned
     evidence = -loss - 0.5 * float(np.log(values).sum()) - float(np.log(prior[1][free]).sum())
-    return _Fit(prior, mode, values, vectors, evidence)
+    return Fit(prior, mode, values, vectors, evidence)
 
 
 def _ends(prior: Prior) -> tuple[Array, Array]:

@@ -62,12 +62,13 @@ def side_by_side(work: Callable[[S], T], parts: Sequence[S]) -> list[T]:
 
     Each of them uses one thread of linear algebra, so that no result depends on how many there are.
     """
+    alone = few(work)
     if (number := min(_allowed(), len(parts))) < 2:
-        return [work(part) for part in parts]
+        return [alone(part) for part in parts]
     from concurrent.futures import ThreadPoolExecutor  # needed by few
 
     with ThreadPoolExecutor(number) as pool:
-        return list(pool.map(few(work), parts))
+        return list(pool.map(alone, parts))
 
 
 class _Setting:

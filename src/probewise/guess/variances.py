@@ -57,7 +57,7 @@ class Settings:
     noise_spread: float = 1.2
     """Standard deviation of the logarithm of the variance of the noise."""
     draws: int = 8
-    """Sets of variances that are believed in side by side; 1 for the likeliest alone."""
+    """Sets of variances that are believed in side by side; 1 for the likeliest ones of one form."""
     simpler: bool = True
     """Whether forms of the model without the surface, and also without what is alone, are, too."""
 

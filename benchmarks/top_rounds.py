@@ -8,6 +8,9 @@ grows by 2, 10 and 20 %. Sage must plan whole rounds; this says what that alone 
 
 Then Sage's own accounts where the planner is told θ: bets are on the right list from the first round on, and designs
 use the true leads. Accounts are told nothing, and have to learn how far ahead items are. No planner can know more.
+
+With ``--where``, only where the evidence goes: for the pair that Sage settles last, the log of the likelihood ratio at
+the end by all data together and by its rounds, and what is taken off that until log 1/δ is left.
 """
 
 from __future__ import annotations
@@ -22,8 +25,10 @@ from typing import Any
 import numpy as np
 
 import probewise as pw
+from probewise.algorithms.sage.accounts import account
 from probewise.algorithms.sage.lists import Lists, order
 from probewise.algorithms.sage.shared import Shared, _pairs
+from probewise.measurements import Measurements
 
 TOP = ("reda_top3_of_10", "mislid_a_top3_of_10")
 ALSO = ("reda_top8_of_10",)
@@ -124,6 +129,48 @@ def known(given: dict[str, Any], runs: int) -> np.ndarray:
     return np.asarray(found["measurements"], dtype=float)
 
 
+def last_pair(given: dict[str, Any], run: int) -> tuple[float, ...] | None:
+    """Of the pair settled last in one search, in nats: evidence by all data, by rounds, what bets on all rounds would
+    have made, and of that what was made before bets on this list began, and what was held then; None if it changed."""
+    probes, theta, m = np.array(given["probes"]), np.array(given["theta"]), given["m"]
+    sigma, rng = float(given["sigma"]), np.random.default_rng([run, 3])
+    problem = pw.Problem(probes, outcome=pw.Gaussian(sigma, normal=True))
+    goal, sage, states = pw.TopM(m, delta=given["delta"]), pw.Sage(lean=True), []
+    state: Any = sage.init(problem, goal)
+    while state.answer is None:
+        at = np.repeat(np.arange(len(probes)), sage.ask(problem, goal, state, rng))
+        outcomes = probes[at] @ theta + sigma * rng.standard_normal(at.size)
+        state = sage.tell(problem, goal, state, Measurements.from_outcomes(len(probes), at, outcomes))
+        states.append(state)
+    front = [frozenset(own.lists.inside.tolist()) for own in states]
+    if len(states) < 2 or front[-2] != front[-1]:
+        return None
+    left = np.where(states[-2]._open(problem, goal), states[-2].lists.held[0].ravel(), np.inf)
+    pair = np.stack(states[-2].lists.pairs)[:, int(np.argmin(left))]
+    begun = len(states) - 1
+    while begun > 0 and states[begun - 1].betting and front[begun - 1] == front[begun]:
+        begun -= 1
+
+    def said(own: Any) -> tuple[float, float, float]:
+        """The likelihood ratio, what bets on all rounds would have made, and what is held."""
+        row = int(np.flatnonzero((np.stack(own.lists.pairs) == pair[:, None]).all(axis=0))[0])
+        made = account(problem, own.known, own._unit(_pairs(problem, own.lists)[0]), 1.0)[row]
+        return own.known.total[row] ** 2 / (2.0 * own.known.precision[row]), made, own.lists.held[0].ravel()[row]
+
+    y, (ratio, made, _), (_, before, held) = probes[pair[0]] - probes[pair[1]], said(states[-1]), said(states[begun])
+    inverse = np.linalg.inv((probes.T * state.data.count) @ probes / sigma**2)
+    estimate = inverse @ (probes.T @ (state.data.count * state.data.mean)) / sigma**2
+    return (float(y @ estimate) ** 2 / (2.0 * float(y @ inverse @ y)), ratio, made, before, held)
+
+
+def where(name: str, given: dict[str, Any], runs: int) -> None:
+    """Print where the evidence goes."""
+    found = np.array([own for run in range(runs) if (own := last_pair(given, run)) is not None])
+    mean, error = found.mean(axis=0), found.std(axis=0, ddof=1) / math.sqrt(len(found))
+    heads = ("by all data", "by rounds", "made of it", "before bets", "held then")
+    print(f"{name:<20} " + ", ".join(f"{h} {a:.2f} ± {e:.2f}" for h, a, e in zip(heads, mean, error, strict=True)))
+
+
 def shown(name: str, how: str, found: np.ndarray, published: float) -> None:
     error = found.std(ddof=1) / math.sqrt(found.size)
     ratio = f"{found.mean() / published:.2f} ± {error / published:.2f}"
@@ -134,12 +181,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
     parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--where", action="store_true", help="Only where the evidence goes.")
     options = parser.parse_args()
     given = json.loads(options.file.read_text())
     for name in (*TOP, *ALSO):
         own, published = given[name], min(given[name]["published"].values())
         if not isinstance(own["probes"], list):
             own["probes"] = given[own["probes"].removeprefix("as ")]["probes"]
+        if options.where:
+            where(name, own, options.runs)
+            continue
         instance = Instance.of(own)
         for growth in GROWTHS if name in TOP else ():
             found = np.array([instance.searched(growth, run) for run in range(options.runs)])

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from probewise import instances
-from probewise.design import optimal_design, pairs, reduce_support, support
+from probewise.design import optimal_design, pairs, reduce_support, star, support
 from probewise.errors import InvalidDesign
 
 seeds = st.integers(0, 10**6)
@@ -66,10 +66,21 @@ def test_designs_keep_their_values():
         return (c @ w) * max(((image - z) ** 2).sum(axis=1).max() for z in image)
 
     assert value(design.weights, np.ones(500)) == pytest.approx(design.value, rel=1e-9)
-    for w, c in ((design.weights, np.ones(500)), (np.full(500, 0.002), cost)):
+    mixed = 0.5 * design.weights + 0.001
+    for w, c in ((mixed, np.ones(500)), (np.full(500, 0.002), cost)):
         few = reduce_support(X, w, cost=c)
         assert np.count_nonzero(few) <= 11 < np.count_nonzero(w)
         assert value(few, c) == pytest.approx(value(w, c), rel=1e-9)
+
+
+@pytest.mark.parametrize("tol", [0.03, 1e-6])
+@pytest.mark.parametrize("items", [6, 40, 200])
+def test_designs_have_few_probes(items: int, tol: float) -> None:
+    rng = np.random.default_rng(items)
+    Z, cost = rng.standard_normal((items, 4)), rng.uniform(0.5, 2, 200)
+    design = optimal_design(rng.standard_normal((200, 4)), star(Z, 0), cost=cost, tol=tol)
+    assert design.converged
+    assert design.support.size <= 11
 
 
 def test_factors_that_are_wrong_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

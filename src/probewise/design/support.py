@@ -32,26 +32,36 @@ def reduce_support(probes: ArrayLike, weights: ArrayLike, *, cost: ArrayLike | N
         )
     c = np.ones(w.size) if cost is None else np.broadcast_to(np.asarray(cost, dtype=np.float64), w.shape)
     support = np.flatnonzero(w > 0)
-    rows = coordinates(X[support] * np.sqrt(w[support, None])).probes
-    r = rows.shape[1]
-    if support.size <= r * (r + 1) // 2 + 1:
-        return np.asarray(w / w.sum())
-    upper = np.triu_indices(r)
-    # each column, scaled by its weight, is the matrix and the cost that a probe contributes to the design
-    parts = np.vstack([(rows[:, upper[0]] * rows[:, upper[1]]).T, w[support] * c[support] / (w @ c) * support.size])
-    left = _basic(parts) if support.size > _FEW else _vanishing(parts)
-    error = np.abs(parts @ left - parts.sum(axis=1)).max()
-    if error > _EXACT * support.size or np.count_nonzero(left) > parts.shape[0]:
-        left = _vanishing(parts)
+    rows = coordinates(X[support] * np.sqrt(w[support, None])).probes / math.sqrt(support.size)
     out = np.zeros(w.size)
-    out[support] = w[support] * left
+    out[support] = w[support] * factors(rows, w[support] * c[support] / (w @ c))
     return np.asarray(out / out.sum())
+
+
+def needed(r: int) -> int:
+    """Probes of dimension ``r`` that are enough for any information matrix and cost."""
+    return r * (r + 1) // 2 + 1
+
+
+def factors(rows: Array, shares: Array) -> Array:
+    """(p,): u >= 0, at most ``needed`` of them positive, with Σ u rr' = Σ rr' = I and Σ u·share = Σ share = 1.
+
+    ``rows`` (p, r) are probes times the roots of their weights, ``shares`` (p,) what each has of the cost.
+    """
+    p, r = rows.shape
+    if p <= needed(r):
+        return np.ones(p)
+    upper = np.triu_indices(r)
+    parts = np.vstack([(rows[:, upper[0]] * rows[:, upper[1]]).T, shares])
+    left = _basic(parts) if p > _FEW else _vanishing(parts)
+    error = np.abs(parts @ left - parts.sum(axis=1)).max()
+    return _vanishing(parts) if error > _EXACT or np.count_nonzero(left) > parts.shape[0] else left
 
 
 _FEW = 100
 """Probes up to which reflections take little time."""
 _EXACT = 1e-12
-"""Error of a sum of parts, in units of their number, above which they are taken again."""
+"""Error of a sum of parts above which they are taken again."""
 
 
 def _basic(parts: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache, partial
 
 import numpy as np
 from scipy.linalg import qr
@@ -13,6 +14,7 @@ from probewise.design.certificate import Witness
 from probewise.design.criterion import Directions, Vectors
 from probewise.design.farthest import Labels, spread, square_norms
 from probewise.design.solvers import interior
+from probewise.design.support import factors, needed
 
 AT_ONCE = 16
 """Batches up to which all probes and directions are in the first small problem: one problem instead of two or three."""
@@ -63,13 +65,11 @@ def solve(probes: Array, directions: Directions, *, tol: float, start: Labels | 
     those that a rough design for the average direction likes best.
     """
     n, r = probes.shape
-    batch = _batch(r)
-    earlier = 1.0 - _EARLIER * np.arange(n) / n  # of equally good probes the first, however a processor rounds
-    basis = qr(probes.T * earlier, mode="r", pivoting=True, check_finite=False)[1][:r].astype(np.int64)
-    if start is None and isinstance(directions, Vectors) and _is_small(n, directions.size, batch):
+    batch, basis = _batch(r), cache(partial(_basis, probes))
+    if start is None and isinstance(directions, Vectors) and _is_small(n, directions.size, r):
         chosen, labels, inner_tol = np.arange(n), directions.long(_SHORT), 0.4 * tol
     else:
-        chosen, labels, inner_tol = *_first_sets(probes, directions, basis, start), 0.2
+        chosen, labels, inner_tol = *_first_sets(probes, directions, basis(), start), 0.2
     lower = 0.0
     best: _DirectionPrices | None = None
     for rounds in range(1, ROUNDS + 1):
@@ -80,9 +80,10 @@ def solve(probes: Array, directions: Directions, *, tol: float, start: Labels | 
             lower, witness = dual.lower, dual.witness
         new = np.zeros(n)
         new[chosen] = small.weights / small.weights.sum()
-        tried = [_DirectionPrices(probes, directions, new, dual, batch)]
+        tried = [_DirectionPrices(probes, directions, new, dual.whitener, dual, batch)]
         if best is not None and tried[0].upper > best.upper:
-            tried += [_DirectionPrices(probes, directions, 0.5 * (new + best.weights), dual, batch), best]
+            half = 0.5 * (new + best.weights)
+            tried += [_DirectionPrices(probes, directions, half, _whitener(probes, half), dual, batch), best]
         better = better or best is None or min(prices.upper for prices in tried) < best.upper
         best = min(tried, key=lambda prices: prices.upper)
         if best.upper <= (target := lower * (1.0 + 0.8 * tol)):
@@ -96,17 +97,25 @@ def solve(probes: Array, directions: Directions, *, tol: float, start: Labels | 
             break
         if better and rounds <= _FORGETFUL:
             chosen, labels = dual.useful()
-        chosen = np.union1d(np.concatenate([chosen, more_probes]), basis)
+        chosen = np.union1d(np.concatenate([chosen, more_probes]), basis())
         labels = np.concatenate([labels, more_labels])
         gap = best.upper / lower - 1.0
         inner_tol = 0.1 * inner_tol if stuck else max(0.4 * tol, min(inner_tol, 0.1 * gap))
     assert best is not None
-    return Solved((*best.purified(lower * (1.0 + tol), labels, 0.1 * tol), best.weights), witness, rounds)
+    return Solved((best.purified(lower * (1.0 + tol), labels, 0.1 * tol), best.weights), witness, rounds)
 
 
-def _is_small(n: int, directions: int, batch: int) -> bool:
-    """Whether the first small problem may have all ``n`` probes and all directions, and would not have them anyway."""
-    return n <= AT_ONCE * batch and 4 * batch < directions <= AT_ONCE * batch
+def _is_small(n: int, directions: int, r: int) -> bool:
+    """Whether the first small problem may have all ``n`` probes and all directions; for few of these few probes do."""
+    batch = _batch(r)
+    return directions <= AT_ONCE * batch and n <= (AT_ONCE * batch if directions > 4 * batch else first_probes(r))
+
+
+def _basis(probes: Array) -> Labels:
+    """(r,): probes that span all of them; of equally good ones the first, however a processor rounds."""
+    n, r = probes.shape
+    earlier = 1.0 - _EARLIER * np.arange(n) / n
+    return np.asarray(qr(probes.T * earlier, mode="r", pivoting=True, check_finite=False)[1][:r], dtype=np.int64)
 
 
 def _first_sets(probes: Array, directions: Directions, basis: Labels, start: Labels | None) -> tuple[Labels, Labels]:
@@ -118,7 +127,7 @@ def _first_sets(probes: Array, directions: Directions, basis: Labels, start: Lab
     else:
         chosen = np.union1d(basis, start)
         first = np.bincount(chosen, minlength=n) / chosen.size
-    metric = directions.mapped(_whitener(probes * np.sqrt(first)[:, None]))
+    metric = directions.mapped(_whitener(probes, first))
     return chosen, metric.seek(0.0, 4 * _batch(r), basis[:0])[0]
 
 
@@ -135,11 +144,12 @@ class _ProbePrices:
     ) -> None:
         self._chosen, self.labels, self._small = chosen, labels, small
         rows = directions.rows(labels)
-        whitener = _whitener(probes[chosen] * np.sqrt(small.weights)[:, None])
-        whitened = rows @ whitener
+        self.whitener = _whitener(probes[chosen], small.weights)
+        whitened = rows @ self.whitener
         self._squares = square_norms(whitened)
         self.inner = float(self._squares.max())
-        self._vectors = whitened @ whitener.T if small.vectors is None else small.vectors
+        lifted = (whitened / self._squares[:, None]) @ self.whitener.T  # v_y'y = 1: docs/theory.md, theorem 3
+        self._vectors = lifted if small.vectors is None else small.vectors
         factors = self._vectors * np.sqrt(small.multipliers)[:, None]
         if factors.shape[0] > factors.shape[1]:
             factors = np.asarray(np.linalg.qr(factors, mode="r"))
@@ -176,10 +186,11 @@ class _ProbePrices:
 class _DirectionPrices:
     """What all directions say about a design: an upper bound, and the directions that are too long."""
 
-    def __init__(self, probes: Array, directions: Directions, weights: Array, dual: _ProbePrices, count: int) -> None:
-        self._probes, self._directions, self.weights = probes, directions, weights
-        support = np.flatnonzero(weights)
-        self._metric = directions.mapped(_whitener(probes[support] * np.sqrt(weights[support])[:, None]))
+    def __init__(
+        self, probes: Array, directions: Directions, weights: Array, whitener: Array, dual: _ProbePrices, count: int
+    ) -> None:
+        self._probes, self._directions, self.weights, self._whitener = probes, directions, weights, whitener
+        self._metric = directions.mapped(whitener)
         known = float(square_norms(self._metric.rows(dual.labels)).max())
         self.longer, self._looked = self._metric.seek(dual.inner, count, dual.carrying)
         self.upper = max(known, self._longest(self.longer))
@@ -198,31 +209,41 @@ class _DirectionPrices:
         self.longer = np.union1d(self.longer, more)
         self.upper = max(self.upper, self._longest(more))
 
-    def purified(self, limit: float, labels: Labels, tol: float) -> tuple[Array, ...]:
-        """Weights on the heavy probes only, as they are or solved anew, whose value stays below ``limit``."""
+    def purified(self, limit: float, labels: Labels, tol: float) -> Array:
+        """Weights on few probes: the heavy ones, as they are or solved anew, if their value stays below ``limit``.
+
+        Where that are more than are ever needed, so many of them with the same information.
+        """
         rows = self._directions.rows(np.union1d(labels, self.longer))
-        useful = self._useful()
-        for threshold in (1e-2, 1e-4, 1e-6, 0.0):
+        images = self._probes @ self._whitener
+        useful = self._useful(images)
+        full = np.zeros(useful.size)
+        for threshold in _HEAVY:
             heavy = np.flatnonzero(useful > threshold * useful.max())
+            if heavy.size > needed(images.shape[1]):
+                break
             span = coordinates(self._probes[heavy])
             if not _nearly_contains(span, self._directions.generators):
                 continue
-            full = np.zeros(self.weights.size)
             for again in (False, True):
                 weights = interior.solve(span.probes, span(rows), tol=tol).weights if again else useful[heavy]
                 full[heavy] = weights / weights.sum()
-                metric = span.transform @ _whitener(span.probes * np.sqrt(full[heavy])[:, None])
+                metric = span.transform @ _whitener(span.probes, full[heavy])
                 if square_norms(rows @ metric).max() <= limit:
-                    return (full,)
-        return ()
+                    return full
+        heavy = np.flatnonzero(useful)
+        full[heavy] = useful[heavy] * factors(images[heavy] * np.sqrt(useful[heavy])[:, None], useful[heavy])
+        return np.asarray(full / full.sum())
 
-    def _useful(self) -> Array:
+    def _useful(self, images: Array) -> Array:
         """Weights without the probes that estimate no direction: w_i x_i'A⁻¹y is 0, up to rounding, for all y."""
-        whitener = _whitener(self._probes * np.sqrt(self.weights)[:, None])
-        images = self._probes @ whitener
-        moment = whitener.T @ self._directions.moment() @ whitener
+        moment = self._whitener.T @ self._directions.moment() @ self._whitener
         used = self.weights * np.einsum("ij,ij->i", images @ moment, images)
         return np.where(used > 1e-14 * used.max(), self.weights, 0.0)
+
+
+_HEAVY = (1e-2, 1e-4, 1e-6)
+"""Parts of the largest weight above which others are heavy."""
 
 
 def _nearly_contains(span: Coordinates, rows: Array) -> bool:
@@ -234,9 +255,10 @@ def _nearly_contains(span: Coordinates, rows: Array) -> bool:
     return bool((square_norms(outside) <= 1e-18 * square_norms(scaled)).all())
 
 
-def _whitener(rows: Array) -> Array:
-    """(r, r): W with WW' = (Σ rr')⁻¹, from a triangular factor of the rows themselves."""
-    factor = np.asarray(np.linalg.qr(rows, mode="r"))
+def _whitener(probes: Array, weights: Array) -> Array:
+    """(r, r): W with WW' = A(w)⁻¹, from a triangular factor of the probes themselves."""
+    carry = np.flatnonzero(weights)
+    factor = np.asarray(np.linalg.qr(probes[carry] * np.sqrt(weights[carry])[:, None], mode="r"))
     inverse, failed = dtrtrs(factor, np.eye(factor.shape[0]))
     if failed:
         raise np.linalg.LinAlgError

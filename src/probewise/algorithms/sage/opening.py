@@ -16,8 +16,8 @@ from probewise.problem import Problem
 
 _MOST = 300
 """Items up to which the first round is bet on: all of them against each other."""
-_PAIRS = 4_000
-"""Pairs of items that are looked at at a time."""
+_PAIRS = 2_000
+"""Pairs of items that are looked at at a time: memory for them is kept, and not taken from the system anew."""
 WIDER = 0.05
 """Of the scales of later bets: the smallest is 0.05 of the first round's precision, for leads of several errors."""
 

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.linalg.lapack import dgetrf, dgetrs, dpotrf, dpotrs
 
 from probewise.coordinates import Array
 
@@ -32,18 +32,21 @@ class DenseFactor(Factored):
 
 
 class LiftedFactor(Factored):
-    """diag(1/θ) + S C S' through the (m, m) matrix I + F'S'ΘSF with C = FF', refined once until digits are safe."""
+    """diag(1/θ) + S C S' through the (m, m) matrix I + C S'ΘS, refined once until digits are safe."""
 
     def __init__(self, s: Array, core: Array, theta: Array) -> None:
         self._s, self._core, self._theta = s, core, theta
         self._sure = False
-        self._root = np.tril(cholesky(core.copy(), np.zeros(core.shape[0])))
-        inner = self._root.T @ gram(s, theta) @ self._root
-        self._inner = cholesky(inner, np.ones(inner.shape[0]))
+        self._weighted = s * theta[:, None]
+        inner = core @ (self._weighted.T @ s)
+        _diagonal(inner)[:] += 1.0
+        self._inner, self._pivots, failed = dgetrf(inner)
+        if failed:
+            raise np.linalg.LinAlgError
 
     def _once(self, right: Array) -> Array:
-        z = dpotrs(self._inner, ((self._theta * right) @ self._s) @ self._root, lower=1)[0]
-        return np.asarray(self._theta * (right - self._s @ (self._root @ z)))
+        z = dgetrs(self._inner, self._pivots, self._core @ (right @ self._weighted))[0]
+        return np.asarray(self._theta * right - self._weighted @ z)
 
     def solve(self, right: Array) -> Array:
         """(n,): the solution of the Newton system."""
@@ -51,7 +54,7 @@ class LiftedFactor(Factored):
         if self._sure:
             return found
         left = right - found / self._theta - self._s @ (self._core @ (found @ self._s))
-        self._sure = bool(np.abs(left).max() <= _DIGITS_LOST * np.abs(right).max())
+        self._sure = bool(left @ left <= _DIGITS_LOST**2 * (right @ right))
         return found if self._sure else found + self._once(left)
 
 
@@ -65,25 +68,27 @@ def few_features(n: int, r: int) -> bool:
 
 def svec(rows: Array) -> Array:
     """(n, m): the upper triangles of xx', off-diagonal entries times √2, so that inner products are (x'z)²."""
-    i, j, factors = _upper(rows.shape[1])
+    r = rows.shape[1]
+    i, j = _upper(r)
     columns = np.ascontiguousarray(rows.T)
-    out = columns[i]
-    out *= columns[j]
-    out *= factors
+    out = columns.take(i, axis=0)
+    out *= columns.take(j, axis=0)
+    out[r:] *= np.sqrt(2.0)
     return out.T
 
 
 @cache
-def _upper(r: int) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
-    """(m,), (m,), (m, 1): rows and columns of the upper triangle, and 1 or √2 for each."""
-    i, j = np.triu_indices(r)
-    return i, j, np.where(i == j, 1.0, np.sqrt(2.0))[:, None]
+def _upper(r: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """(m,), (m,): rows and columns of the upper triangle, the diagonal first."""
+    i, j = np.triu_indices(r, 1)
+    diagonal = np.arange(r)
+    return np.concatenate([diagonal, i]), np.concatenate([diagonal, j])
 
 
 @cache
 def basis_of(r: int) -> Array:
     """(m, r, r): the orthonormal basis of symmetric matrices in which svec has its entries."""
-    i, j, _ = _upper(r)
+    i, j = _upper(r)
     basis = np.zeros((i.size, r, r))
     entry = np.where(i == j, 1.0, np.sqrt(0.5))
     basis[np.arange(i.size), i, j] = entry
@@ -112,7 +117,7 @@ def cholesky(matrix: Array, diagonal: Array) -> Array:
 
     Entries above the diagonal are not those of the factor.
     """
-    on_diagonal = np.einsum("ii->i", matrix)
+    on_diagonal = _diagonal(matrix)
     on_diagonal += diagonal
     ridge = np.finfo(float).eps * float(on_diagonal.max())
     for _ in range(8):
@@ -122,3 +127,8 @@ def cholesky(matrix: Array, diagonal: Array) -> Array:
         on_diagonal += ridge
         ridge *= 10.0
     raise np.linalg.LinAlgError
+
+
+def _diagonal(matrix: Array) -> Array:
+    """The diagonal, to be written to."""
+    return np.asarray(np.einsum("ii->i", matrix))

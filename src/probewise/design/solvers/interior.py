@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import abc
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri, dtrtrs
 
 from probewise.coordinates import Array
+from probewise.design.farthest import square_norms
 from probewise.design.solvers.factors import (
     DenseFactor,
     Factored,
@@ -58,30 +60,31 @@ def solve(probes: Array, directions: Array, *, tol: float) -> Restricted:
 def _solved(probes: Array, directions: Array, tol: float) -> Restricted:
     n, k = probes.shape[0], directions.shape[0]
     weights = np.full(n, 1.0 / n)
-    directions = directions / np.sqrt(_longest(probes, directions, weights))
-    local = _local(probes, directions, 1.05 * weights)
+    rows = np.concatenate([probes, directions / np.sqrt(_longest(probes, directions, weights))])
+    local = _local(rows, 1.05 * weights)
     primal = np.concatenate([local.amounts, np.maximum(local.h - 1.0, 0.3)])
     point = _Point(n, primal, 2.0 * local.total / (n + k) / primal)
-    best = Restricted(weights, np.full(k, 1.0 / k), np.inf, 0)
-    for iteration in range(1, ITERATIONS + 1):
-        gap = local.upper / local.lower(point.q) - 1.0
-        if gap < best.gap:
-            best = Restricted(local.amounts / local.total, point.q / point.q.sum(), gap, iteration)
+    best, least, iteration = (weights, np.full(k, 1.0 / k)), np.inf, 0
+    for step in range(1, ITERATIONS + 1):
+        pull = local.pull(point.q)
+        gap = local.upper / (float(point.q.sum()) / float(pull.max())) - 1.0
+        if gap < least:
+            best, least, iteration = (local.amounts, point.q), gap, step
         if gap <= tol:
             break
         try:
-            step = _Newton(local, point).step(point, floor=0.05 * tol * local.upper / (n + k))
-            point = point.moved(step, min(1.0, _BACK_OFF * point.room(step)))
+            newton = _Newton(local, point, pull)
+            point = newton.moved(floor=0.05 * tol * local.upper / (n + k))
             if not np.isfinite(point.complementarity):
                 break
-            local = _local(probes, directions, point.amounts, best.gap)
+            local = _local(rows, point.amounts, least)
         except np.linalg.LinAlgError:
             break
-    return best
+    amounts, q = best
+    return Restricted(amounts / amounts.sum(), q / q.sum(), least, iteration)
 
 
-@dataclass(frozen=True)
-class _Point:
+class _Point(NamedTuple):
     """Amounts μ, slacks r of the directions, and their multipliers s (of μ >= 0) and q (of h >= 1)."""
 
     n: int
@@ -113,29 +116,23 @@ class _Point:
 
 
 class _Local(abc.ABC):
-    """Values and derivatives of the constraints at amounts μ, in coordinates where A(μ) is the identity."""
+    """Values and derivatives of the constraints at amounts μ of probes, the first ``rows``; directions are the others.
 
-    def __init__(self, probes: Array, directions: Array, amounts: Array) -> None:
-        root, failed = dpotrf((probes * amounts[:, None]).T @ probes, lower=1)
+    In coordinates where A(μ) is the identity, and for directions y/f_y, whose squared length is h_y = 1/f_y.
+    """
+
+    def __init__(self, rows: Array, amounts: Array) -> None:
+        n, probes = amounts.size, rows[: amounts.size]
+        root, failed = dpotrf((probes.T * amounts) @ probes, lower=1)
         if failed:
             raise np.linalg.LinAlgError
-        inverse = dtrtri(root, lower=1)[0].T
         self.amounts = amounts
         self.total = float(amounts.sum())
-        self.probes = probes @ inverse
-        self.directions = directions @ inverse
-        self.f = np.asarray(np.einsum("ij,ij->i", self.directions, self.directions))
-        self.h = 1.0 / self.f
-        self.upper = self.total * float(self.f.max())
-
-    def moment(self, weights: Array) -> Array:
-        """(r, r): Σ weight · yy'."""
-        return np.asarray((self.directions.T * weights) @ self.directions)
-
-    def lower(self, q: Array) -> float:
-        """The bound h²/g for weights p = q/Σq on the directions; f = 1 where q matters."""
-        scores = np.einsum("ij,ij->i", self.probes @ self.moment(q), self.probes)
-        return float((q @ self.f) ** 2 / (scores.max() * q.sum()))
+        self.rows = rows @ dtrtri(root, lower=1)[0].T
+        self.probes, self.directions = self.rows[:n], self.rows[n:]
+        self.h = 1.0 / square_norms(self.directions)
+        self.directions *= self.h[:, None]
+        self.upper = self.total / float(self.h.min())
 
     @abc.abstractmethod
     def pull(self, q: Array) -> Array:
@@ -157,18 +154,18 @@ def _longest(probes: Array, directions: Array, weights: Array) -> float:
     return float(np.einsum("ij,ij->j", whitened, whitened).max())
 
 
-def _local(probes: Array, directions: Array, amounts: Array, gap: float = np.inf) -> _Local:
+def _local(rows: Array, amounts: Array, gap: float = np.inf) -> _Local:
     """Matrices on the probes, or on svec features where those are far fewer and few digits are left to find."""
-    return (_Lifted if few_features(*probes.shape) and gap > _LIFTED_DIGITS else _Dense)(probes, directions, amounts)
+    return (_Lifted if gap > _LIFTED_DIGITS and few_features(amounts.size, rows.shape[1]) else _Dense)(rows, amounts)
 
 
 class _Dense(_Local):
     """Derivatives as (k, n) and (n, n) matrices: O(n²(n + k)) a step."""
 
-    def __init__(self, probes: Array, directions: Array, amounts: Array) -> None:
-        _Local.__init__(self, probes, directions, amounts)
+    def __init__(self, rows: Array, amounts: Array) -> None:
+        _Local.__init__(self, rows, amounts)
         self.cross = self.directions @ self.probes.T
-        self.jacobian = (self.cross / self.f[:, None]) ** 2
+        self.jacobian = self.cross**2
 
     def pull(self, q: Array) -> Array:
         return np.asarray(q @ self.jacobian)
@@ -177,10 +174,10 @@ class _Dense(_Local):
         return np.asarray(self.jacobian @ change)
 
     def factor(self, q: Array, extra: Array, ratio: Array) -> DenseFactor:
-        # -Σ q_y ∇²h_y = 2 G∘(B'diag(q/f²)B) - 2 J'diag(q f)J, with G = XA⁻¹X' and B the cross products
+        # -Σ q_y ∇²h_y = 2 G∘(B'diag(q)B) - 2 J'diag(q/h)J, with G = XA⁻¹X' and B the cross products
         matrix = self.probes @ self.probes.T
-        matrix *= gram(self.cross, 2.0 * q / self.f**2)
-        matrix += gram(self.jacobian, extra - 2.0 * q * self.f)
+        matrix *= gram(self.cross, 2.0 * q)
+        matrix += gram(self.jacobian, extra - 2.0 * q / self.h)
         matrix *= self.amounts[:, None] * self.amounts
         return DenseFactor(cholesky(matrix, ratio * self.amounts**2), self.amounts)
 
@@ -192,10 +189,10 @@ class _Lifted(_Local):
     s = svec(xx') and t = svec(yy')/f².
     """
 
-    def __init__(self, probes: Array, directions: Array, amounts: Array) -> None:
-        _Local.__init__(self, probes, directions, amounts)
-        self.s = svec(self.probes)
-        self.t = svec(self.directions) / (self.f**2)[:, None]
+    def __init__(self, rows: Array, amounts: Array) -> None:
+        _Local.__init__(self, rows, amounts)
+        features = svec(self.rows)
+        self.s, self.t = features[: amounts.size], features[amounts.size :]
 
     def pull(self, q: Array) -> Array:
         return np.asarray(self.s @ (q @ self.t))
@@ -207,38 +204,41 @@ class _Lifted(_Local):
         r = self.probes.shape[1]
         basis = basis_of(r)
         m = basis.shape[0]
-        moved = (basis.reshape(-1, r) @ self.moment(2.0 * q / self.f**2)).reshape(m, -1)
-        core = moved @ basis.reshape(m, -1).T
-        core = 0.5 * (core + core.T) + gram(self.t, extra - 2.0 * q * self.f)
+        moment = (self.directions.T * (2.0 * q)) @ self.directions
+        core = (basis.reshape(-1, r) @ moment).reshape(m, -1) @ basis.reshape(m, -1).T
+        core += gram(self.t, extra - 2.0 * q / self.h)
         return LiftedFactor(self.s, core, 1.0 / ratio)
 
 
 class _Newton:
     """The Newton system at a point, factorised once and used for the predictor and the corrector."""
 
-    def __init__(self, local: _Local, point: _Point) -> None:
+    def __init__(self, local: _Local, point: _Point, pull: Array) -> None:
         n = point.n
-        self._local, self._ratio = local, point.dual / point.primal
-        self._dual_residual = 1.0 - local.pull(point.q) - point.dual[:n]
+        self._local, self._point, self._ratio = local, point, point.dual / point.primal
+        self._dual_residual = 1.0 - pull - point.dual[:n]
         self._primal_residual = local.h - 1.0 - point.primal[n:]
         self._factor = local.factor(point.q, self._ratio[n:], self._ratio[:n])
 
-    def solve(self, point: _Point, level: float, second: Array | None) -> _Point:
-        """The step towards complementarity ``level``, with second-order corrections."""
-        n, step = point.n, np.empty_like(point.primal)
-        target = level / point.primal - point.dual
-        if second is not None:
-            target -= second / point.primal
+    def _step(self, target: Array) -> _Point:
+        """The step that changes dual + ratio · primal by ``target`` (n + k,), and removes the residuals."""
+        n, step = self._point.n, np.empty_like(target)
         right = target[:n] - self._dual_residual
         right += self._local.pull(target[n:] - self._ratio[n:] * self._primal_residual)
         step[:n] = self._factor.solve(right)
-        step[n:] = self._local.push(step[:n]) + self._primal_residual
+        step[n:] = self._local.push(step[:n])
+        step[n:] += self._primal_residual
         return _Point(n, step, target - self._ratio * step)
 
-    def step(self, point: _Point, *, floor: float) -> _Point:
-        """Mehrotra's step; the target never falls below ``floor``, so that complementarity waits for feasibility."""
-        predictor = self.solve(point, 0.0, None)
+    def moved(self, *, floor: float) -> _Point:
+        """The point after Mehrotra's step; the level of complementarity that it aims at is never below ``floor``.
+
+        So complementarity waits for feasibility.
+        """
+        point = self._point
+        predictor = self._step(-point.dual)
         now = point.complementarity
         after = point.moved(predictor, point.room(predictor)).complementarity
         level = max(now * max((after / now) ** 3, 1e-6), min(floor, now))
-        return self.solve(point, level, predictor.primal * predictor.dual)
+        step = self._step((level - predictor.primal * predictor.dual) / point.primal - point.dual)
+        return point.moved(step, min(1.0, _BACK_OFF * point.room(step)))

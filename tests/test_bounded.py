@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from hypothesis import strategies as st
 
 import probewise as pw
 from probewise.campaign.findings.numbers import intervals
+from probewise.campaign.state.settings import from_json as read_back
+from probewise.campaign.state.settings import to_json as settings_of
 from probewise.measurements import Measurements
 from probewise.outcomes.bounded import _SHARES, _STAKES, BoundedRound, Expected
 from probewise.pooling import Pooled, fitted, learned
@@ -141,12 +144,45 @@ def test_what_is_learned_is_the_mean_and_the_spread() -> None:
     clicks = Measurements.from_outcomes(2, np.repeat([0, 1], 500), np.where(rng.random(1000) < 0.1, 10.0, 0.0))
     learned = law.after(np.array([1.0, -4.0]), clicks)
     assert isinstance(learned, Expected)
-    assert learned.means == pytest.approx((1.0, 10.0 / 1002))
+    assert learned.means == pytest.approx((1.0, 0.25 * float(clicks.mean.mean())))  # a quarter of the mean of all
     assert learned.spreads[0] == pytest.approx(3.0, rel=1e-3)  # √(1·9): outcomes at the bounds
     narrow = Measurements.from_outcomes(2, np.repeat([0, 1], 500), rng.uniform(4.0, 6.0, 1000))
     assert law.after(np.array([5.0, 5.0]), narrow).scale(("a", "b")) == pytest.approx(np.full(2, 2 / 12**0.5), rel=0.1)
     nowhere = law.after(np.array([np.nan, 5.0]), narrow)
     assert nowhere.means[0] == 5.0
+
+
+@pytest.mark.parametrize(("low", "high", "mirrored"), [(0.0, 1.0, False), (0.0, 1.0, True), (-2.0, 6.0, False)])
+def test_no_outcome_is_expected_near_a_bound_before_many_were_seen(low: float, high: float, mirrored: bool) -> None:
+    """The distance is a quarter of that of the mean of all, then three standard errors of it, and vanishes."""
+    law, span = pw.Bounded(low, high), high - low
+    for n, hits in ((500, 20), (50_000, 2_000), (5_000_000, 200_000)):
+        rate = hits / n
+        count = np.array([n // 2, n // 2])
+        mean = np.full(2, low + span * (1.0 - rate if mirrored else rate))
+        data = Measurements(count, mean, span**2 * rate * (1.0 - rate) * count)
+        at = low if not mirrored else high
+        learned = law.after(np.array([at, mean[1]]), data)
+        assert isinstance(learned, Expected)
+        distance = abs(learned.means[0] - at) / span
+        assert distance == pytest.approx(min(0.25 * rate, 3.0 * (rate * (1.0 - rate) / n) ** 0.5), rel=1e-6)
+        assert learned.means[1] == pytest.approx(mean[1])
+    assert distance < 0.01 * rate
+
+
+@pytest.mark.parametrize(("now", "settings"), [(pw.Bounded(0.0, 2.0), ("low", "high")), (pw.Poisson(3.0), ("rate",))])
+def test_campaigns_that_were_begun_before_keep_their_guesses(
+    now: pw.Bounded | pw.Poisson, settings: tuple[str, ...]
+) -> None:
+    kept = settings_of(now)
+    assert kept["settings"]["wary"] is True
+    assert read_back(kept, pw.Law) == now  # type: ignore[type-abstract]
+    old = {**kept, "settings": {name: kept["settings"][name] for name in settings}}
+    assert read_back(old, pw.Law) == replace(now, wary=False)  # type: ignore[type-abstract]
+    data = Measurements.from_outcomes(2, [0, 0, 1, 1] * 25, [2.0, 0.0] * 50)
+    hasty, wary = (own.after(np.array([1.0, 0.0]), data).scale(("a", "b")) for own in (read_back(old, pw.Law), now))  # type: ignore[type-abstract]
+    assert hasty[1] < 0.5 * wary[1]
+    assert hasty[0] == wary[0]
 
 
 @pytest.mark.parametrize("rates", [(0.03, 0.02), (0.5, 0.4), (0.97, 0.9)])

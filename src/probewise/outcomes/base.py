@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import abc
-from typing import ClassVar, NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -125,6 +126,9 @@ class Law(abc.ABC):
 
     learns: ClassVar[bool] = False
     """Whether ``after`` and ``bettor`` do anything."""
+
+    before: ClassVar[Mapping[str, Any]] = {}
+    """Settings that journals lack which were begun before there were such settings, and what stood for them then."""
 
     by_sums: ClassVar[bool] = True
     """Whether noise is sub-Gaussian with the scale, so that bets on sums of outcomes are fair.

@@ -17,6 +17,16 @@ MOST = 0.7
 """Of the largest stake that cannot ruin an account in a round, as much may be used."""
 BLOCK = 1_000_000
 """Numbers that are worked on at once."""
+_NEAREST, _ERRORS = 0.25, 3.0
+"""Part of the mean of all outcomes, and standard errors of it, below which none is expected; the lesser counts."""
+
+
+def rough(mean: float, variance: float, n: float) -> float:
+    """What is expected of a probe at least while estimates are rough, for outcomes from 0 with such a mean.
+
+    One that happens to be estimated at nearly nothing would seem to scatter as little, and count for far too much.
+    """
+    return min(_NEAREST * mean, _ERRORS * math.sqrt(variance / n)) if n else 0.0
 
 
 class BettingLaw(Law):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from probewise.coordinates import Array, Counts
 from probewise.errors import InvalidProblem
 from probewise.measurements import Measurements
 from probewise.outcomes.base import Bets, Bettor, Drawn, Law
-from probewise.outcomes.betting import BLOCK, MOST, BettingLaw
+from probewise.outcomes.betting import BLOCK, MOST, BettingLaw, rough
 
 _LEVELS = (0.02, 0.15, 0.5, 0.85, 0.98)
 """Of the range: where outcomes may be, as long as nothing is known of them."""
@@ -36,9 +37,12 @@ class Bounded(BettingLaw):
     """No outcome is below it."""
     high: float = 1.0
     """No outcome is above it."""
+    wary: bool = True
+    """Whether no outcome is expected near a bound while estimates are rough: docs/bounded.md; no proof asks for it."""
 
     name: ClassVar[str] = "bounded"
     summary: ClassVar[str] = "Outcomes in a known range, as clicks, yields or ratings; their spread is learned."
+    before: ClassVar[Mapping[str, Any]] = {"wary": False}
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
@@ -87,15 +91,15 @@ class Bounded(BettingLaw):
 
     def after(self, means: Array, data: Measurements) -> Law:
         """With expected outcomes and their spread, as far as can be told."""
-        edge = self.span / (data.n + 2)
-        expected = np.clip(np.where(np.isfinite(means), means, 0.5 * (self.low + self.high)), *self._within(edge))
         own = np.clip(data.mean, self.low, self.high)
         # of outcomes at the two bounds only, as 0 and 1, the ratio is 1; of others it is less
         most = float((data.count * (own - self.low) * (self.high - own)).sum())
         little = 0.25 * self.span**2
         ratio = min(1.0, (float(data.scatter.sum()) + little) / (most + little))
+        expected = np.where(np.isfinite(means), means, 0.5 * (self.low + self.high))
+        expected = np.clip(expected, *self._within(max(self.span / (data.n + 2), self._doubt(own, data, ratio))))
         spread = np.sqrt(ratio * (expected - self.low) * (self.high - expected))
-        return Expected(self.low, self.high, tuple(expected.tolist()), tuple(spread.tolist()))
+        return Expected(self.low, self.high, self.wary, tuple(expected.tolist()), tuple(spread.tolist()))
 
     def bettor(self, measurements: Measurements) -> Bettor | None:
         """Bets on a round about which nothing is known."""
@@ -105,6 +109,13 @@ class Bounded(BettingLaw):
                 for level in _LEVELS
             )
         )
+
+    def _doubt(self, own: Array, data: Measurements, ratio: float) -> float:
+        """How far from the bounds outcomes are expected at least while estimates are rough, by the ``own`` means."""
+        if not self.wary:
+            return 0.0
+        mean = float(np.average(own, weights=data.count)) if data.n else 0.5 * (self.low + self.high)
+        return rough(min(mean - self.low, self.high - mean), ratio * (mean - self.low) * (self.high - mean), data.n)
 
     def _within(self, edge: float) -> tuple[float, float]:
         return self.low + edge, self.high - edge

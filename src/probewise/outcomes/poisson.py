@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from probewise.coordinates import Array
 from probewise.errors import InvalidProblem
 from probewise.measurements import Measurements
 from probewise.outcomes.base import Bets, Bettor, Law
-from probewise.outcomes.betting import BLOCK, MOST, BettingLaw
+from probewise.outcomes.betting import BLOCK, MOST, BettingLaw, rough
 from probewise.outcomes.counts import CountLaw
 
 _STAKES = 10.0 ** (1.0 - np.arange(0.0, 6.05, 0.15))
@@ -33,9 +34,12 @@ class Poisson(CountLaw, BettingLaw):
 
     rate: float = 1.0
     """A count that one would expect, for the forecast before the first round; nothing else depends on it."""
+    wary: bool = True
+    """Whether no probe is expected to have nearly no counts while estimates are rough: docs/counts.md."""
 
     name: ClassVar[str] = "poisson"
     summary: ClassVar[str] = "Counts of independent events (Poisson); counts that scatter more are not covered."
+    before: ClassVar[Mapping[str, Any]] = {"wary": False}
     by_sums: ClassVar[bool] = False
     summed: ClassVar[str] = "total"
     weighed: ClassVar[str | None] = "exposure"
@@ -60,9 +64,10 @@ class Poisson(CountLaw, BettingLaw):
             return self
         seen = float(data.weights.sum())
         overall = max(float(data.total.sum()), 1.0) / seen
-        least = max(1.0 / seen, _LEAST * overall)
+        doubt = rough(overall, overall, seen) if self.wary else 0.0
+        least = max(1.0 / seen, _LEAST * overall, doubt)
         expected = np.maximum(np.where(np.isfinite(means), means, overall), least)
-        return ExpectedCounts(overall, tuple(expected.tolist()))
+        return ExpectedCounts(overall, self.wary, tuple(expected.tolist()))
 
     def bettor(self, measurements: Measurements) -> Bettor | None:
         """Bets in units of the rate; where the same is expected of all probes, it cancels."""

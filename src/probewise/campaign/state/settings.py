@@ -52,7 +52,7 @@ def from_json(data: Mapping[str, Any], kind: type[T]) -> T:
         own = find(data["name"])
         if own is None:
             raise KeyError(data["name"])
-        before = own.before if issubclass(own, Algorithm) else {}
+        before = own.before if issubclass(own, Algorithm | Law) else {}
         part: T = own(**{**before, **_settings(own, data["settings"])})  # type: ignore[assignment]
         return part
     except ProbewiseError:

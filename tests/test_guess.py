@@ -12,7 +12,7 @@ import probewise as pw
 from probewise.guess import belief as beliefs
 from probewise.guess.belief import believed
 from probewise.guess.columns import columns_of
-from probewise.guess.improvement import _again, _stakes, _View, first_batch, next_batch
+from probewise.guess.improvement import _View, first_batch, next_batch
 from probewise.guess.variances import Data, Settings, drawn, fitted
 from probewise.measurements import Measurements
 
@@ -61,8 +61,7 @@ def test_predictions_are_those_of_bayesian_regression_on_the_effects() -> None:
     rng = np.random.default_rng(0)
     rows = np.array([0, 5, 5, 17, 60, 107])
     outcomes = rng.normal(50.0, 10.0, rows.size)
-    kinds = ("main_spread", "spread", "rough_spread", "reach_spread", "level_spread", "noise_spread")
-    held = dict.fromkeys(kinds, 1e-6)
+    held = dict.fromkeys(("spread", "rough_spread", "reach_spread", "level_spread", "noise_spread"), 1e-6)
     settings = Settings(**held, draws=1, simpler=False)  # type: ignore[arg-type]  # as set
     belief = believed(COLUMNS, data(rows, outcomes), relative=np.ones(PROBLEM.n_probes), settings=settings)
     X, Z = features(*rows), features(*range(PROBLEM.n_probes))
@@ -302,23 +301,6 @@ def test_a_leader_that_is_known_is_not_measured_again() -> None:
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_the_last_batch_tells_noise_from_what_a_row_has_to_itself(sign: float) -> None:
-    """The best measured row, which the others do not foresee, is measured again unless replicates have told the noise.
-
-    Where it cannot be, the best of those that can.
-    """
-    rows, outcomes = np.arange(0, 108, 9), sign * np.where(np.arange(12) == 5, 3.0, np.sin(np.arange(12.0)))
-    belief = believed(COLUMNS, data(rows, outcomes), relative=np.ones(108), sign=sign)
-    room = np.full(108, np.inf)
-    assert _again(belief, room).tolist() == [45]
-    assert next_batch(belief, 8, last=True, rng=np.random.default_rng(0), **limits()).counts[45] >= 1
-    assert _again(belief, np.where(np.arange(108) < 10, room, 0.0)).tolist() in ([0], [9])
-    assert _again(belief, np.zeros(108)).size == 0
-    twice = data(np.append(rows, rows[:4]), np.append(outcomes, outcomes[:4]))
-    assert _again(believed(COLUMNS, twice, relative=np.ones(108), sign=sign), room).size == 0
-
-
-@pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_the_gain_of_a_measurement_is_its_knowledge_gradient(sign: float) -> None:
     """Of two items, by the formula for the mean of the higher of a normal variable and a constant."""
     inner = np.array([[1.0, 0.3], [0.3, 2.0]])
@@ -327,16 +309,6 @@ def test_the_gain_of_a_measurement_is_its_knowledge_gradient(sign: float) -> Non
     told = np.abs(inner[0] - inner[1]) / np.sqrt(np.diag(inner) + noise)
     wanted = told * np.exp(-0.5 * (0.7 / told) ** 2) / np.sqrt(2.0 * np.pi) - 0.7 * ndtr(-0.7 / told)
     np.testing.assert_allclose(view.gain(sign, np.random.default_rng(0)), wanted, atol=0.005)
-
-
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-def test_items_count_by_how_far_they_may_be_ahead(sign: float) -> None:
-    """One of two is ahead of a known leader by as much as a normal variable is above 1; the other never is."""
-    means = np.tile(sign * np.array([[0.0], [-1.0], [-9.0]]), 40_000)
-    leader, stake = _stakes(means, np.diag([1e-12, 1.0, 1.0]), sign, np.random.default_rng(0))
-    assert leader == 0
-    wanted = np.exp(-0.5) / np.sqrt(2.0 * np.pi) - ndtr(-1.0)
-    np.testing.assert_allclose(stake, [0.0, wanted, 0.0], atol=0.003)
 
 
 def test_where_no_measurement_can_change_the_guess_all_are_learned_of() -> None:

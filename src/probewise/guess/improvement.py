@@ -23,8 +23,6 @@ _CHOICE = 200
 """Probes that are compared for each measurement; of more, those that promise most at first."""
 _FIRST = 800
 """Probes that the first batch is chosen from; of more, so many at random."""
-_REPLICATES = 4
-"""Replicates that tell what is noise; while there are fewer, the last batch has one more."""
 _NOTHING = 1e-9
 """A promise, in units of the variance of the outcomes or of its root, below which it is nothing."""
 _CHUNK = 2000
@@ -81,13 +79,12 @@ class _View:
     def promise(self, sign: float, rng: np.random.Generator) -> Array:
         """(c,): what a measurement takes off the variance of how far the best item, whichever it is, is ahead.
 
-        Ahead of the item that leads now: what is known to lead need not be known to many digits. Items count by what is
-        at stake with them.
+        Ahead of the item that leads now: what is known to lead need not be known to many digits.
         """
-        leader, stake = _stakes(self.means, self.inner, sign, rng)
-        best = stake > 0
+        share = _shares(self.means, self.inner, sign, rng)
+        best, leader = share > 0, int(np.argmax(sign * self.means.mean(axis=1)))
         learned = self.cross[best] - self.cross[leader]
-        return np.asarray(stake[best] @ learned**2 / self._variances)
+        return np.asarray(share[best] @ learned**2 / self._variances)
 
     def gain(self, sign: float, rng: np.random.Generator) -> Array:
         """(c,): by how much the highest mean is expected to rise by a measurement (its knowledge gradient)."""
@@ -109,15 +106,10 @@ class _View:
         return np.asarray((self.cross**2).sum(axis=0) / self._variances)
 
 
-def _stakes(means: Array, covariance: Array, sign: float, rng: np.random.Generator) -> tuple[int, Array]:
-    """The item that leads, and (t,): how far each is ahead of it where it is the best, in draws; 0 elsewhere.
-
-    There is a draw for each column of (t, s) means, and the mean is over all of them.
-    """
-    values = sign * (means + triangle(covariance) @ rng.standard_normal(means.shape))
-    leader, best = int(np.argmax(sign * means.mean(axis=1))), np.argmax(values, axis=0)
-    ahead = values.max(axis=0) - values[leader]
-    return leader, np.bincount(best, ahead, minlength=len(means)) / means.shape[1]
+def _shares(means: Array, covariance: Array, sign: float, rng: np.random.Generator) -> Array:
+    """(t,): how often each item is the best, in a draw for each column of (t, s) means."""
+    values = means + triangle(covariance) @ rng.standard_normal(means.shape)
+    return np.asarray(np.bincount(np.argmax(sign * values, axis=0), minlength=len(means)) / means.shape[1])
 
 
 def next_batch(
@@ -135,8 +127,7 @@ def next_batch(
 
     In the last batch, each is the one by which, for its (n,) cost, the highest mean is expected to rise most. Before,
     it is the one that takes most off the variance of how far the best item, whichever it is in draws from the belief,
-    is ahead of the one that leads, weighed by how far that is. While replicates do not tell what is noise, the last
-    batch begins with one. Noise has the (n,) ``relative`` scales. The likeliest form of the model plans.
+    is ahead of the one that leads. Noise has the (n,) ``relative`` scales. The likeliest form of the model plans.
     """
     belief = belief.for_plans
     mean, spread = belief.items
@@ -144,16 +135,12 @@ def next_batch(
     items, draws = belief.columns.items[front], -(-_DRAWS // len(belief.posteriors))
     room = room if replicates is None else np.minimum(room, replicates)
     choice = _choice(belief, items, np.flatnonzero(room > 0), draws, relative, rng)
-    again = _again(belief, room) if last else choice[:0]
-    choice = np.union1d(choice, again)
     views = _View.all(belief.posteriors, items, choice, draws, relative)
     before = float(np.mean([(belief.sign * view.means).max(axis=0).mean() for view in views]))
     counts, left = np.zeros(relative.size, dtype=np.int64), room[choice].copy()
-    for turn in np.arange(size):
+    for _ in np.arange(size):
         if not (free := left > 0).any():
             break
-        if turn < again.size:
-            free = choice == again[turn]
         promise = np.sum([(view.gain if last else view.promise)(belief.sign, rng) for view in views], axis=0)
         if promise[free].max() <= _NOTHING:  # the leader is not in doubt: learn of all
             promise = np.sum([view.spread for view in views], axis=0)
@@ -166,16 +153,6 @@ def next_batch(
     return Batch(counts, belief.scale * (after - before))
 
 
-def _again(belief: Belief, room: Array) -> Rows:
-    """(0 or 1,): the measured probe with the highest mean, if it takes a replicate to tell what is noise."""
-    data = belief.posteriors[0].data
-    rows = data.rows[room[data.rows] > 0]
-    if data.scatter[1] >= _REPLICATES or not rows.size:
-        return rows[:0]
-    means = np.mean([own.at(rows)[0] for own in belief.posteriors], axis=0)
-    return rows[[int(np.argmax(belief.sign * means))]]
-
-
 def _choice(
     belief: Belief, items: Rows, free: Rows, draws: int, relative: Array, rng: np.random.Generator
 ) -> NDArray[np.int64]:
@@ -184,13 +161,13 @@ def _choice(
         return free
     posterior = belief.posteriors[len(belief.posteriors) // 2]
     means, promise = np.tile(posterior.explained(items)[0][:, None], _DRAWS), np.empty(free.size)
-    _, stake = _stakes(means, posterior.covariance(items, items), belief.sign, rng)
-    likely = stake > 0
+    share = _shares(means, posterior.covariance(items, items), belief.sign, rng)
+    likely = share > 0
     for at in range(0, free.size, _CHUNK):
         part = free[at : at + _CHUNK]
         noise = posterior.noise * relative[part] ** 2
         cross = posterior.covariance(items[likely], part)
-        promise[at : at + _CHUNK] = stake[likely] @ cross**2 / (posterior.at(part)[1] + noise)
+        promise[at : at + _CHUNK] = share[likely] @ cross**2 / (posterior.at(part)[1] + noise)
     return np.sort(free[np.argsort(-promise, kind="stable")[:_CHOICE]])
 
 

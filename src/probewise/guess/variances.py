@@ -46,10 +46,8 @@ class Settings:
     """How far that is, in each column; two rows that differ by chance are the root of two apart in it."""
     noise: float = 0.15
     """Variance of the noise of a measurement."""
-    main_spread: float = 0.5
-    """Standard deviation of the logarithm of the variance of a column: what a table has as a column mostly matters."""
     spread: float = 1.0
-    """Standard deviations of the logarithms of the shares of squares and of products."""
+    """Standard deviation of the logarithm of each of these, but for the noise."""
     rough_spread: float = 1.5
     """Standard deviation of the logarithm of the variance of the surface, and of that of single rows."""
     reach_spread: float = 1.0
@@ -69,7 +67,7 @@ class Settings:
         shared = (self.alone, self.squares, self.pairs, self.rough, self.noise)
         mean = np.log([self.main / effects] * blocks + [self.reach] * blocks + list(shared))
         reaches = [self.level_spread if block.exclusive else self.reach_spread for block in columns.blocks]
-        spreads = [self.main_spread] * blocks + reaches + [self.rough_spread] + [self.spread] * 2
+        spreads = [self.spread] * blocks + reaches + [self.rough_spread] + [self.spread] * 2
         return mean, np.array([*spreads, self.rough_spread, self.noise_spread])
 
     def forms(self, columns: Columns) -> list[Prior]:

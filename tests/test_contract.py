@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import functools
+import itertools
 from typing import Any, ClassVar
 
 import numpy as np

@@ -147,13 +147,14 @@ def cases(
     normal: bool,
     alone: bool,
     matters: float | None = None,
+    first: int = 0,
 ) -> dict[str, list[Run]]:
     out: dict[str, list[Run]] = {}
     for name in names:
         case, found = ALL[name], []
         psi: float | None = None
         with remembering():
-            for run in range(runs):
+            for run in range(first, first + runs):
                 problem, theta = case.draw(run)
                 if psi is None or case.rage is None:
                     psi = pw.hardness(problem, theta, tol=1e-2).psi_lower
@@ -210,6 +211,7 @@ def needed(
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=50)
+    parser.add_argument("--first", type=int, default=0, help="number of the first run, by which runs draw")
     parser.add_argument("--delta", type=float, action="append", help="may be repeated; default 0.2, 0.05, 0.01, 1e-4")
     parser.add_argument("--instance", action="append", choices=list(ALL), help="may be repeated; default all")
     parser.add_argument("--more", action="store_true", help="instances on which the authors' code was not run")
@@ -228,7 +230,7 @@ def main() -> int:
         parts = f"{'ratio':>6}{'confidence':>11}{'design':>8}{'wrong':>6}{bars}"
         print(f"  {'instance':<24}{'measurements':<27}{parts}")
         settings = {"normal": options.normal, "alone": options.alone, "matters": options.matters}
-        found = cases(names, options.runs, delta, SAGE[options.sage], **settings)
+        found = cases(names, options.runs, delta, SAGE[options.sage], first=options.first, **settings)
         ratios = [np.mean([r.ratio for r in runs]) for runs in found.values()]
         mean = float(np.exp(np.mean(np.log(ratios))))
         errors = [np.std([r.ratio for r in runs], ddof=1) / np.mean([r.ratio for r in runs]) for runs in found.values()]

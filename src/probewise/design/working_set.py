@@ -212,15 +212,15 @@ class _DirectionPrices:
     def purified(self, limit: float, labels: Labels, tol: float) -> Array:
         """Weights on few probes: the heavy ones, as they are or solved anew, if their value stays below ``limit``.
 
-        Where that are more than are ever needed, so many of them with the same information.
+        Where that are more than are ever needed, so many of them with the same information, if that is soon found.
         """
         rows = self._directions.rows(np.union1d(labels, self.longer))
         images = self._probes @ self._whitener
         useful = self._useful(images)
-        full = np.zeros(useful.size)
+        full, enough = np.zeros(useful.size), needed(images.shape[1])
         for threshold in _HEAVY:
             heavy = np.flatnonzero(useful > threshold * useful.max())
-            if heavy.size > needed(images.shape[1]):
+            if _REDUCED >= enough < heavy.size:
                 break
             span = coordinates(self._probes[heavy])
             if not _nearly_contains(span, self._directions.generators):
@@ -231,6 +231,8 @@ class _DirectionPrices:
                 metric = span.transform @ _whitener(span.probes, full[heavy])
                 if square_norms(rows @ metric).max() <= limit:
                     return full
+        if enough > _REDUCED:
+            return np.asarray(useful / useful.sum())
         heavy = np.flatnonzero(useful)
         full[heavy] = useful[heavy] * factors(images[heavy] * np.sqrt(useful[heavy])[:, None], useful[heavy])
         return np.asarray(full / full.sum())
@@ -242,6 +244,8 @@ class _DirectionPrices:
         return np.where(used > 1e-14 * used.max(), self.weights, 0.0)
 
 
+_REDUCED = 300
+"""Probes ever needed up to which such a design is reduced to them: in 50 dimensions, 1,276, that takes 12 s."""
 _HEAVY = (1e-2, 1e-4, 1e-6)
 """Parts of the largest weight above which others are heavy."""
 

@@ -64,8 +64,18 @@ was run on them; the best has 100 and the worst 0, with noise of 2:
   0.0.1b0, olympus/datasets/dataset_colors_bob/data.csv,
   2b5bd2a26e595cf69813237d6ba19b9f3efa25f8a5576fba2b2f4008522a433f.
 
+The next three were named when guesses had got priors of their own, the second batch its hopes and the last one its
+replicate, before any method was run on them; the best has 100 and the worst 0, with noise of 2:
+
+* borylation (759 rows, two factors of electrophiles and ligands, yield): the same repository, deebo/nib-etoh.csv,
+  d5216a673eefbaacc4ae961f4ff6acb73dbc1c83e37d0548fa7eaf84bbe5607c;
+* scope (1,536 rows, three factors of ligands, electrophiles and nucleophiles, yield): the same repository,
+  deebo/aryl-scope-ligand.csv, c522309d47837fc8b01219d4a67672837608ae7ed08e1010305ffef1eb363f90;
+* nanomoles (1,536 rows, four factors of electrophiles, nucleophiles, catalysts and bases, relative_count): the same
+  repository, deebo/merck-cn.csv, aee7489f19590dcb3c222269f8cbe614fb08f79544c108f8bbf236e2e339bf3d.
+
 FOLDER has all of them as fullerenes.csv, amination.csv, coupling.csv, hplc.csv, blends.csv, alkox.csv, pce10.csv,
-deoxyf.csv, amidation.csv and colors.csv.
+deoxyf.csv, amidation.csv, colors.csv, borylation.csv, scope.csv and nanomoles.csv.
 """
 
 from __future__ import annotations
@@ -108,6 +118,9 @@ HELD_BACK = {
     "deoxyf": "1c6b0f2401e2d945fc8f0fc0a905249eb2eb7e42fdc92782e85ab2cbb4c90e85",
     "amidation": "e77f6a498387888eec63423265d6feb9d8b1ff9299b8afbc3bcc1218a7e5857a",
     "colors": "2b5bd2a26e595cf69813237d6ba19b9f3efa25f8a5576fba2b2f4008522a433f",
+    "borylation": "d5216a673eefbaacc4ae961f4ff6acb73dbc1c83e37d0548fa7eaf84bbe5607c",
+    "scope": "c522309d47837fc8b01219d4a67672837608ae7ed08e1010305ffef1eb363f90",
+    "nanomoles": "aee7489f19590dcb3c222269f8cbe614fb08f79544c108f8bbf236e2e339bf3d",
 }
 Rows = NDArray[np.int64]
 
@@ -203,6 +216,14 @@ def held_back(folder: Path) -> dict[str, Callable[[int], Recorded]]:
         "deoxyf": _factors(_dicts(folder / "deoxyf.csv"), "_name", _percent),
         "amidation": _factors(_dicts(folder / "amidation.csv"), "_name", _percent),
         "colors": _numbers(folder / "colors.csv", lambda difference: _percent(-difference)),
+        "borylation": _factors(_dicts(folder / "borylation.csv"), ("electrophile_id", "ligand_name"), _percent),
+        "scope": _factors(_dicts(folder / "scope.csv"), ("ligand_name", "electrophile_id", "nucleophile_id"), _percent),
+        "nanomoles": _factors(
+            _dicts(folder / "nanomoles.csv"),
+            ("electrophile", "nucleophile", "catalyst", "base"),
+            _percent,
+            "relative_count",
+        ),
     }
     return {name: lambda seed, own=own: own for name, own in made.items()}  # type: ignore[misc]
 
@@ -221,11 +242,14 @@ def _dicts(path: Path) -> list[dict[str, str]]:
 
 
 def _factors(
-    rows: list[dict[str, str]], ending: str = "_SMILES", valued: Callable[[Array], Array] = np.asarray
+    rows: list[dict[str, str]],
+    endings: str | tuple[str, ...] = "_SMILES",
+    valued: Callable[[Array], Array] = np.asarray,
+    value: str = "yield",
 ) -> Recorded:
-    """All columns with this ending are factors."""
-    values = valued(np.array([float(row["yield"]) for row in rows]))
-    names = [name for name in rows[0] if name.endswith(ending)]
+    """All columns with these endings are factors."""
+    values = valued(np.array([float(row[value]) for row in rows]))
+    names = [name for name in rows[0] if name.endswith(endings)]
     return Recorded({name: [row[name] or "none" for row in rows] for name in names}, values, 2.0, "main")
 
 

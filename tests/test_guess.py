@@ -370,3 +370,54 @@ def test_what_second_order_effects_are_made_of_is_said() -> None:
     assert "20 features, each taken as a number that share one variance" in many.described
     constant = columns_of(pw.Problem(np.eye(2), np.ones((1, 2))))
     assert len(constant.blocks) == 2
+
+
+def test_after_a_first_batch_new_rows_that_may_be_high_are_tried_once_each() -> None:
+    """Ligand C was far the best: a second batch tries new rows only, most of them with C, none of them twice."""
+    ligand = np.repeat(np.arange(4), 27)
+    rows = np.arange(0, 108, 14)
+    belief = believed(COLUMNS, data(rows, np.where(ligand[rows] == 2, 9.0, 1.0)), relative=np.ones(108))
+    counts = next_batch(belief, 8, last=False, rng=np.random.default_rng(0), **limits()).counts
+    assert counts.sum() == 8
+    assert counts.max() == 1
+    assert not counts[rows].any()
+    assert counts[ligand == 2].sum() >= 5
+    few = np.where(np.isin(np.arange(108), np.append(rows, [1, 2])), 9.0, 0.0)  # not enough that is new
+    counts = next_batch(belief, 8, last=False, rng=np.random.default_rng(0), **limits(room=few)).counts
+    assert counts.sum() == 8
+    assert not counts[few == 0].any()
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_last_batch_measures_the_row_that_stands_out_again_unless_the_noise_was_seen(sign: float) -> None:
+    """Where it can: not where there is none left of it."""
+    rows, outcomes = np.arange(0, 108, 9), sign * np.sin(np.arange(12.0))
+    best = int(rows[np.argmax(sign * outcomes)])
+    belief = believed(COLUMNS, data(rows, outcomes), relative=np.ones(108), sign=sign)
+    assert belief.replicates == 0
+    assert next_batch(belief, 8, last=True, rng=np.random.default_rng(0), **limits()).counts[best] >= 1
+    room = np.where(np.arange(108) == best, 0.0, 9.0)
+    counts = next_batch(belief, 8, last=True, rng=np.random.default_rng(0), **limits(room=room)).counts
+    assert (counts.sum(), counts[best]) == (8, 0)
+    again = believed(
+        COLUMNS, data(np.append(rows, rows), np.append(outcomes, outcomes)), relative=np.ones(108), sign=sign
+    )
+    assert again.replicates == 12
+
+
+def test_replicates_decide_whether_a_row_that_stands_out_is_guessed() -> None:
+    """Two replicates that agree make a high row the guess; without them the noise is taken for larger."""
+    rng, rows = np.random.default_rng(3), np.arange(0, 108, 5)
+    outcomes = np.tile(FACTORS["dose"], 36)[rows] + 1.5 * rng.normal(size=rows.size)
+    outcomes[4] += 6.0  # row 20, of the highest dose
+    alone, twice = (
+        believed(
+            COLUMNS,
+            data(np.append(rows, np.full(k, 20)), np.append(outcomes, np.full(k, outcomes[4] + 0.1))),
+            relative=np.ones(108),
+        )
+        for k in (0, 2)
+    )
+    assert twice.best == 20
+    assert twice.noise < 0.6 * alone.noise
+    assert alone.items[0][20] < twice.items[0][20] == pytest.approx(outcomes[4], abs=1.0)

@@ -14,7 +14,7 @@ from scipy.special import ndtr, ndtri
 from probewise.coordinates import Array
 from probewise.guess.columns import Columns, Rows
 from probewise.guess.covariance import Powers
-from probewise.guess.variances import Data, Settings, drawn, fitted, triangle
+from probewise.guess.variances import GUESSES, Data, Settings, drawn, fitted, triangle
 from probewise.measurements import Measurements
 
 _CAUTION = 0.25
@@ -84,9 +84,11 @@ class Belief:
     columns: Columns
     """Rows of all probes and items."""
     posteriors: tuple[Posterior, ...]
-    """One for each set of variances that is believed in."""
+    """One for each set of variances that is believed in when guessing."""
+    planned: tuple[Posterior, ...]
+    """The same when planning,"""
     likeliest: tuple[Posterior, ...]
-    """The same for the likeliest form of the model alone."""
+    """and of the likeliest form of the model alone."""
     centre: float
     """What counts as 0 in units of outcomes,"""
     scale: float
@@ -116,6 +118,21 @@ class Belief:
     def for_plans(self) -> Belief:
         """What the likeliest form alone says: other forms are right less often, but would ask for most measurements."""
         return replace(self, posteriors=self.likeliest)
+
+    @property
+    def for_hopes(self) -> Belief:
+        """What all forms say when planning: how high items may be, while hardly anything is known."""
+        return replace(self, posteriors=self.planned)
+
+    @property
+    def measured(self) -> Rows:
+        """Probes that were measured."""
+        return self.posteriors[0].data.rows
+
+    @property
+    def replicates(self) -> int:
+        """Measurements beyond the first of each probe."""
+        return self.posteriors[0].data.scatter[1]
 
     @property
     def noise(self) -> float:
@@ -166,8 +183,10 @@ def believed(
     range: tuple[float, float] | None = None,
     sign: float = 1.0,
 ) -> Belief:
-    """What to believe after measurements of probes whose noise has the (n,) ``relative`` scales."""
-    settings = settings or Settings()
+    """What to believe after measurements of probes whose noise has the (n,) ``relative`` scales.
+
+    Where ``settings`` are given, guesses and plans are both made by them.
+    """
     rows = np.flatnonzero(data.count)
     centre, scale = _scaled(data)
     weights = data.weights[rows]
@@ -179,13 +198,15 @@ def believed(
         (pure, int(data.freedom.sum())),
         Powers.between(columns, rows, rows),
     )
-    fits = [fitted(found, prior) for prior in settings.forms(columns)]
+    guessed, planned = settings or GUESSES, settings or Settings()
+    fits = [fitted(found, prior) for prior in planned.forms(columns)]
     likeliest = max(fits, key=lambda fit: fit.evidence)
-    all_, one = (
-        tuple(Posterior(columns, np.exp(logs), found) for logs in drawn(forms, settings.draws))
-        for forms in (fits, [likeliest])
+    all_ = fits if guessed == planned else [fitted(found, prior) for prior in guessed.forms(columns)]
+    posteriors, plans, one = (
+        tuple(Posterior(columns, np.exp(logs), found) for logs in drawn(forms, own.draws))
+        for forms, own in ((all_, guessed), (fits, planned), ([likeliest], planned))
     )
-    return Belief(columns, all_, one, centre, scale, range, sign)
+    return Belief(columns, posteriors, plans, one, centre, scale, range, sign)
 
 
 def prior_of(columns: Columns, settings: Settings) -> Posterior:

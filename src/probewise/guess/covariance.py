@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from probewise.coordinates import Array
 from probewise.guess.columns import Columns, Rows
@@ -73,11 +74,11 @@ class Powers:
             p, q, curved = part.sums(variances)
             surface = part.surface(variances) if variances[-2] > 2.0 * NONE else 0.0
             found[at : at + step] = _CONSTANT + p + curved + (0.5 * variances[-3]) * (p * p - q) + surface
-        found[self._same] += variances[-5]
+        found[self.same] += variances[-5]
         return found
 
     @cached_property
-    def _same(self) -> Array:
+    def same(self) -> NDArray[np.bool_]:
         """Where two rows are one recipe."""
         return np.asarray(sum(self.apart) < _SAME**2)
 
@@ -109,7 +110,7 @@ class Powers:
         far, parts = self._far(variances)
         steep = 3.0 * rough * np.exp(-math.sqrt(3.0) * far) * weights
         reaches = [np.vdot(steep, part) for part in parts]
-        alone = variances[-5] * float(weights[self._same].sum())
+        alone = variances[-5] * float(weights[self.same].sum())
         shared = (curved, (0.5 * pairs) * (p * p - q), rough * _matern(far))
         return np.array([*found, *reaches, alone, *(np.vdot(weights, each) for each in shared)])
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from probewise.coordinates import Array, Counts
 from probewise.guess.belief import Belief, Posterior, jointly, prior_of
 from probewise.guess.columns import Columns, Rows
+from probewise.guess.covariance import Powers
 from probewise.guess.variances import Settings, triangle
 
 _FRONT = 100
@@ -28,7 +29,7 @@ _NOTHING = 1e-9
 _CHUNK = 2000
 """Probes looked at in one go."""
 _SAMPLE = 300
-"""Items for which the first batch is planned."""
+"""Items for which the first two batches are planned."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +87,10 @@ class _View:
         learned = self.cross[best] - self.cross[leader]
         return np.asarray(share[best] @ learned**2 / self._variances)
 
+    def told(self, item: int) -> Array:
+        """(c,): what a measurement takes off the variance of one of the items in front."""
+        return np.asarray(self.cross[item] ** 2 / self._variances)
+
     def gain(self, sign: float, rng: np.random.Generator) -> Array:
         """(c,): by how much the highest mean is expected to rise by a measurement (its knowledge gradient)."""
         means, learned = sign * self.means.T, self.cross / np.sqrt(self._variances)
@@ -125,24 +130,33 @@ def next_batch(
 ) -> Batch:
     """At most ``size`` measurements, no more of a probe than its (n,) ``room`` and ``replicates`` allow.
 
-    In the last batch, each is the one by which, for its (n,) cost, the highest mean is expected to rise most. Before,
-    it is the one that takes most off the variance of how far the best item, whichever it is in draws from the belief,
-    is ahead of the one that leads. Noise has the (n,) ``relative`` scales. The likeliest form of the model plans.
+    In the last batch, each is the one by which, for its (n,) cost, the highest mean is expected to rise most; if
+    nothing was measured twice, the first is the row with the highest outcome, which tells noise from what rows have to
+    themselves. Before, it is the one that takes most off the variance of how far the best item, whichever it is in
+    draws from the belief, is ahead of the one that leads; but after a first batch alone, see ``_hopeful``. Noise has
+    the (n,) ``relative`` scales. The likeliest form of the model plans.
     """
+    room = room if replicates is None else np.minimum(room, replicates)
+    new = np.setdiff1d(np.flatnonzero(room > 0), belief.measured)
+    if not last and belief.measured.size <= size <= new.size:
+        return _hopeful(belief.for_hopes, size, new, relative, cost, rng)
+    again = _standing_out(belief, room) if last and size > 1 and not belief.replicates else None
     belief = belief.for_plans
     mean, spread = belief.items
     front = np.argsort(-(belief.sign * mean + _OPTIMISM * spread), kind="stable")[:_FRONT]
     items, draws = belief.columns.items[front], -(-_DRAWS // len(belief.posteriors))
-    room = room if replicates is None else np.minimum(room, replicates)
     choice = _choice(belief, items, np.flatnonzero(room > 0), draws, relative, rng)
+    choice = choice if again is None else np.union1d(choice, again)
     views = _View.all(belief.posteriors, items, choice, draws, relative)
     before = float(np.mean([(belief.sign * view.means).max(axis=0).mean() for view in views]))
     counts, left = np.zeros(relative.size, dtype=np.int64), room[choice].copy()
-    for _ in np.arange(size):
+    for step in np.arange(size):
         if not (free := left > 0).any():
             break
         promise = np.sum([(view.gain if last else view.promise)(belief.sign, rng) for view in views], axis=0)
-        if promise[free].max() <= _NOTHING:  # the leader is not in doubt: learn of all
+        if step == 0 and again is not None:
+            promise = (choice == again).astype(np.float64)
+        elif promise[free].max() <= _NOTHING:  # the leader is not in doubt: learn of all
             promise = np.sum([view.spread for view in views], axis=0)
         at = int(np.argmax(np.where(free, promise / cost[choice], -np.inf)))
         counts[choice[at]] += 1
@@ -151,6 +165,64 @@ def next_batch(
             view.measure(at, rng)
     after = float(np.mean([(belief.sign * view.means).max(axis=0).mean() for view in views]))
     return Batch(counts, belief.scale * (after - before))
+
+
+def _standing_out(belief: Belief, room: Array) -> int | None:
+    """The measured probe with the highest outcome, if it can be measured again."""
+    data = belief.posteriors[0].data
+    probe = int(data.rows[np.argmax(belief.sign * data.values)])
+    return probe if room[probe] > 0 else None
+
+
+def _hopeful(belief: Belief, size: int, new: Rows, relative: Array, cost: Array, rng: np.random.Generator) -> Batch:
+    """Of the items that were not measured, those that may be highest, and for each the new probe that tells most of it.
+
+    An item may be as high as two spreads above its mean. Each probe, and each item, counts once: while little is
+    known, a batch tries many items that may be good, and measures each itself where it can.
+    """
+    mean, spread = belief.items
+    hope = belief.sign * mean + _OPTIMISM * spread
+    front = np.argsort(-hope, kind="stable")[:_SAMPLE]
+    items = belief.columns.items[front]
+    probes = _telling(belief.posteriors[len(belief.posteriors) // 2], items, new, relative, cost, size)
+    views = _View.all(belief.posteriors, items, probes, -(-_DRAWS // len(belief.posteriors)), relative)
+    means = np.array([view.means[:, 0] for view in views])
+    middle, between = means.mean(axis=0), means.var(axis=0)
+    before = float(np.mean([(belief.sign * view.means).max(axis=0).mean() for view in views]))
+    open_ = ~Powers.between(belief.columns, items, belief.measured).same.any(axis=1)
+    same = Powers.between(belief.columns, items, probes).same
+    counts, left = np.zeros(relative.size, dtype=np.int64), np.ones(probes.size, dtype=bool)
+    for _ in np.arange(size):
+        variances = np.mean([np.diag(view.inner) for view in views], axis=0) + between
+        high = belief.sign * middle + _OPTIMISM * np.sqrt(np.maximum(variances, 0.0))
+        item = int(np.argmax(np.where(open_, high, -np.inf)))
+        told = np.mean([view.told(item) for view in views], axis=0) / cost[probes]
+        at = int(np.argmax(np.where(left, told, -1.0)))
+        counts[probes[at]], left[at] = 1, False
+        open_ &= ~same[:, at]
+        open_[item] = False
+        for view in views:
+            view.measure(at, rng)
+    after = float(np.mean([(belief.sign * view.means).max(axis=0).mean() for view in views]))
+    return Batch(counts, belief.scale * (after - before))
+
+
+def _telling(posterior: Posterior, items: Rows, new: Rows, relative: Array, cost: Array, size: int) -> Rows:
+    """For each of some items the new probe that tells most of it; more of them, if these are not enough for a batch."""
+    if new.size <= _CHOICE:
+        return new
+    most, which, sums = np.zeros(items.size), np.zeros(items.size, dtype=np.int64), np.empty(new.size)
+    for at in range(0, new.size, _CHUNK):
+        part = new[at : at + _CHUNK]
+        variance = posterior.at(part)[1] + posterior.noise * relative[part] ** 2
+        told = posterior.covariance(items, part) ** 2 / (variance * cost[part])
+        best, sums[at : at + _CHUNK] = np.argmax(told, axis=1), told.sum(axis=0)
+        more = told[np.arange(items.size), best] > most
+        most, which = np.where(more, told.max(axis=1), most), np.where(more, at + best, which)
+    found = np.unique(which)
+    if found.size < size:
+        found = np.union1d(found, np.argsort(-sums, kind="stable")[:_CHOICE])
+    return np.asarray(new[found])
 
 
 def _choice(

@@ -78,6 +78,11 @@ class Settings:
         return [without(whole, _ALONE, _ROUGH), without(whole, _ROUGH), whole]
 
 
+GUESSES = Settings(alone=0.1, noise=0.1, noise_spread=2.5, rough_spread=2.0)
+"""For guesses: nothing is taken for granted of the noise, so that replicates decide whether a row that stands out is
+one that is better or one that was lucky. Plans by these would look too closely at single rows while little is known."""
+
+
 def without(prior: Prior, *kinds: int) -> Prior:
     """The form of the model that lacks some kinds of effects."""
     mean, spread = prior[0].copy(), prior[1].copy()

@@ -394,7 +394,7 @@ def test_the_last_batch_measures_the_row_that_stands_out_again_unless_the_noise_
     rows, outcomes = np.arange(0, 108, 9), sign * np.sin(np.arange(12.0))
     best = int(rows[np.argmax(sign * outcomes)])
     belief = believed(COLUMNS, data(rows, outcomes), relative=np.ones(108), sign=sign)
-    assert belief.replicates == 0
+    assert belief.data.scatter[1] == 0
     assert next_batch(belief, 8, last=True, rng=np.random.default_rng(0), **limits()).counts[best] >= 1
     room = np.where(np.arange(108) == best, 0.0, 9.0)
     counts = next_batch(belief, 8, last=True, rng=np.random.default_rng(0), **limits(room=room)).counts
@@ -402,7 +402,7 @@ def test_the_last_batch_measures_the_row_that_stands_out_again_unless_the_noise_
     again = believed(
         COLUMNS, data(np.append(rows, rows), np.append(outcomes, outcomes)), relative=np.ones(108), sign=sign
     )
-    assert again.replicates == 12
+    assert again.data.scatter[1] == 12
 
 
 def test_replicates_decide_whether_a_row_that_stands_out_is_guessed() -> None:

@@ -58,8 +58,7 @@ class Guessed:
         """What the model believes; None before any measurement."""
         if not self.data.n:
             return None
-        with few:
-            return believed(self.columns, self.data, relative=self.relative, range=self.range, sign=self.sign)
+        return believed(self.columns, self.data, relative=self.relative, range=self.range, sign=self.sign)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from probewise.guess.columns import Columns, Rows
 from probewise.guess.covariance import Powers
 from probewise.guess.variances import GUESSES, Data, Settings, drawn, fitted, triangle
 from probewise.measurements import Measurements
+from probewise.threads import few
 
 _CAUTION = 0.25
 """Spreads that are taken off the mean of an item before items are compared."""
@@ -83,12 +84,12 @@ class Belief:
 
     columns: Columns
     """Rows of all probes and items."""
-    posteriors: tuple[Posterior, ...]
-    """One for each set of variances that is believed in when guessing."""
-    planned: tuple[Posterior, ...]
-    """The same when planning,"""
-    likeliest: tuple[Posterior, ...]
-    """and of the likeliest form of the model alone."""
+    data: Data
+    """The measurements."""
+    settings: Settings
+    """Where variances were before the data, for guesses,"""
+    planning: Settings
+    """and for plans."""
     centre: float
     """What counts as 0 in units of outcomes,"""
     scale: float
@@ -97,11 +98,22 @@ class Belief:
     """Ends of the range of outcomes, where they are known."""
     sign: float = 1.0
     """-1 if low values are wanted."""
+    alone: bool = False
+    """Whether the likeliest form of the model is believed in alone."""
 
     @cached_property
+    @few
+    def posteriors(self) -> tuple[Posterior, ...]:
+        """One for each set of variances that is believed in."""
+        fits = [fitted(self.data, prior) for prior in self.settings.forms(self.columns)]
+        fits = [max(fits, key=lambda fit: fit.evidence)] if self.alone else fits
+        return tuple(Posterior(self.columns, np.exp(logs), self.data) for logs in drawn(fits, self.settings.draws))
+
+    @cached_property
+    @few
     def items(self) -> tuple[Array, Array]:
         """(m,), (m,): means and standard deviations of the values of all items, in units of outcomes."""
-        cross = Powers.between(self.columns, self.posteriors[0].data.rows, self.columns.items)
+        cross = Powers.between(self.columns, self.data.rows, self.columns.items)
         found = [self._clipped(*posterior.at(self.columns.items, cross)) for posterior in self.posteriors]
         means, variances = (np.array(part) for part in zip(*found, strict=True))
         mean = means.mean(axis=0)
@@ -117,22 +129,12 @@ class Belief:
     @property
     def for_plans(self) -> Belief:
         """What the likeliest form alone says: other forms are right less often, but would ask for most measurements."""
-        return replace(self, posteriors=self.likeliest)
+        return replace(self, settings=self.planning, alone=True)
 
     @property
     def for_hopes(self) -> Belief:
         """What all forms say when planning: how high items may be, while hardly anything is known."""
-        return replace(self, posteriors=self.planned)
-
-    @property
-    def measured(self) -> Rows:
-        """Probes that were measured."""
-        return self.posteriors[0].data.rows
-
-    @property
-    def replicates(self) -> int:
-        """Measurements beyond the first of each probe."""
-        return self.posteriors[0].data.scatter[1]
+        return replace(self, settings=self.planning)
 
     @property
     def noise(self) -> float:
@@ -198,15 +200,7 @@ def believed(
         (pure, int(data.freedom.sum())),
         Powers.between(columns, rows, rows),
     )
-    guessed, planned = settings or GUESSES, settings or Settings()
-    fits = [fitted(found, prior) for prior in planned.forms(columns)]
-    likeliest = max(fits, key=lambda fit: fit.evidence)
-    all_ = fits if guessed == planned else [fitted(found, prior) for prior in guessed.forms(columns)]
-    posteriors, plans, one = (
-        tuple(Posterior(columns, np.exp(logs), found) for logs in drawn(forms, own.draws))
-        for forms, own in ((all_, guessed), (fits, planned), ([likeliest], planned))
-    )
-    return Belief(columns, posteriors, plans, one, centre, scale, range, sign)
+    return Belief(columns, found, settings or GUESSES, settings or Settings(), centre, scale, range, sign)
 
 
 def prior_of(columns: Columns, settings: Settings) -> Posterior:

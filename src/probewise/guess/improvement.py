@@ -137,10 +137,10 @@ def next_batch(
     the (n,) ``relative`` scales. The likeliest form of the model plans.
     """
     room = room if replicates is None else np.minimum(room, replicates)
-    new = np.setdiff1d(np.flatnonzero(room > 0), belief.measured)
-    if not last and belief.measured.size <= size <= new.size:
+    new = np.setdiff1d(np.flatnonzero(room > 0), belief.data.rows)
+    if not last and belief.data.rows.size <= size <= new.size:
         return _hopeful(belief.for_hopes, size, new, relative, cost, rng)
-    again = _standing_out(belief, room) if last and size > 1 and not belief.replicates else None
+    again = _standing_out(belief, room) if last and size > 1 and not belief.data.scatter[1] else None
     belief = belief.for_plans
     mean, spread = belief.items
     front = np.argsort(-(belief.sign * mean + _OPTIMISM * spread), kind="stable")[:_FRONT]
@@ -169,7 +169,7 @@ def next_batch(
 
 def _standing_out(belief: Belief, room: Array) -> int | None:
     """The measured probe with the highest outcome, if it can be measured again."""
-    data = belief.posteriors[0].data
+    data = belief.data
     probe = int(data.rows[np.argmax(belief.sign * data.values)])
     return probe if room[probe] > 0 else None
 
@@ -189,7 +189,7 @@ def _hopeful(belief: Belief, size: int, new: Rows, relative: Array, cost: Array,
     means = np.array([view.means[:, 0] for view in views])
     middle, between = means.mean(axis=0), means.var(axis=0)
     before = float(np.mean([(belief.sign * view.means).max(axis=0).mean() for view in views]))
-    open_ = ~Powers.between(belief.columns, items, belief.measured).same.any(axis=1)
+    open_ = ~Powers.between(belief.columns, items, belief.data.rows).same.any(axis=1)
     same = Powers.between(belief.columns, items, probes).same
     counts, left = np.zeros(relative.size, dtype=np.int64), np.ones(probes.size, dtype=bool)
     for _ in np.arange(size):

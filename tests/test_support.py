@@ -123,3 +123,15 @@ def test_a_failing_decomposition_is_done_by_the_slower_routine(monkeypatch: pyte
     assert (factors >= 0).all()
     assert np.count_nonzero(factors) <= 7
     assert parts @ factors == pytest.approx(parts.sum(axis=1))
+
+
+def test_what_vanishes_together_leaves_no_speck():
+    levels = np.eye(3)
+    X = np.array([[1.0, *a[1:], *b[1:], t] for a in levels for b in levels for t in (-1.0, 0.0, 1.0)])
+    for seed in range(10):
+        w = np.tile([0.05, 0.01, 0.05], 9) * (1 + 1e-11 * np.random.default_rng(seed).standard_normal(27))
+        reduced = reduce_support(X, w)
+        assert np.count_nonzero(reduced) <= 22
+        assert reduced[reduced > 0].min() > 1e-6
+        np.testing.assert_allclose(information(X, reduced), information(X, w / w.sum()), atol=1e-8)
+        np.testing.assert_allclose(reduced, reduce_support(X, np.tile([0.05, 0.01, 0.05], 9)), atol=1e-6)

@@ -100,23 +100,28 @@ def _vanishing_chunk(parts: Array) -> Array:
     rank = int(np.sum(singular > singular[0] * max(parts.shape) * np.finfo(float).eps))
     null = right[rank:].T
     alive, left = np.arange(columns), np.ones(columns)
-    later = np.linspace(
-        1.0, 2.0, columns
-    )  # what falls, as far as there is a choice; a basis of the null space is chance
+    later = np.linspace(1.0, 2.0, columns)  # what falls, as far as there is a choice; a basis is chance
     while null.shape[1]:
-        vector = null @ (later[alive] @ null)
-        if np.abs(vector).max() <= _CHANCE:
-            vector = null[:, 0]
-        vector = vector if vector.max() > 0 else -vector
-        falling = vector > 0
-        ratios = np.full(left.size, np.inf)
-        np.divide(left, vector, out=ratios, where=falling)
-        gone = int(np.argmax(ratios <= (1.0 + _CHANCE) * ratios.min()))
-        left = _without(np.maximum(left - ratios[gone] * vector, 0.0), gone)
-        alive = _without(alive, gone)
+        if left.all():
+            for order in (later[alive], later[alive] ** 5):  # a table's rows may be in the order of its parts
+                vector = null @ (order @ null)
+                if np.abs(vector).max() > _CHANCE:
+                    break
+            else:
+                vector = null[:, 0]
+            vector = vector if vector.max() > 0 else -vector
+            falling = vector > _CHANCE * vector.max()
+            ratios = np.full(left.size, np.inf)
+            np.divide(left, vector, out=ratios, where=falling)
+            left = left - ratios.min() * vector
+            left[(ratios <= (1.0 + _CHANCE) * ratios.min()) | (left <= _CHANCE)] = 0.0  # a speck would be measured
+        gone = int(left.argmin())
+        mirror, left, alive = null[gone].copy(), _without(left, gone), _without(alive, gone)
+        if (size := math.sqrt(mirror @ mirror)) <= _CHANCE:  # no vector has a part there
+            null = _without(null, gone)
+            continue
         # reflect the null space so that all but one of its vectors vanish at the probe that is gone
-        mirror = null[gone].copy()
-        mirror /= math.sqrt(mirror @ mirror)
+        mirror /= size
         mirror[0] += math.copysign(1.0, mirror[0])
         null = _without(null[:, 1:] - np.multiply.outer(null @ mirror, (2.0 * mirror / (mirror @ mirror))[1:]), gone)
     factors = np.zeros(columns)
@@ -125,7 +130,7 @@ def _vanishing_chunk(parts: Array) -> Array:
 
 
 _CHANCE = 1e-9
-"""Relative size of what may be rounding."""
+"""Relative size of what may be rounding, of the weights as of the arithmetic here."""
 
 
 def _without(rows: NDArray[Any], gone: int) -> NDArray[Any]:

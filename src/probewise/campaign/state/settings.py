@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from functools import lru_cache
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -67,12 +68,15 @@ def from_json(data: Mapping[str, Any], kind: type[T]) -> T:
 
 def _settings(own: type, given: Mapping[str, Any]) -> dict[str, Any]:
     """Settings as they were; each must be of the type that its field declares."""
-    hints = get_type_hints(own)
+    hints = _hints(own)
     out = {name: _decoded(value) for name, value in given.items()}
     for name, value in out.items():
         if not fits(value, hints[name]):
             raise ValueError(f"{name} cannot be {value!a:.40}")
     return out
+
+
+_hints = lru_cache(maxsize=64)(get_type_hints)
 
 
 def fits(value: Any, hint: Any) -> bool:

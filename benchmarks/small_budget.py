@@ -11,6 +11,7 @@ may be recommended.
 
   guess    what ``identify(budget=n, batch=8)`` measures and recommends, for each n; only the last batches of the three
            campaigns differ; the judge is left out
+  told     the same with ``BestGuess(n, 8, low=0, high=100)``, for tables of yields, which every laboratory knows
   sage     Sage's leader: ``identify(algorithm=Sage(max_batch=8), budget=n)`` with the noise known, once for each n
   ridge    second-order features, penalty by leave-one-out; the first batch at random, then the highest not yet measured
   random   rows at random, recommended by the same ridge regression
@@ -123,6 +124,8 @@ HELD_BACK = {
     "nanomoles": "aee7489f19590dcb3c222269f8cbe614fb08f79544c108f8bbf236e2e339bf3d",
 }
 Rows = NDArray[np.int64]
+_YIELDS = (0.0, 100.0)
+"""Between what yields lie."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +140,8 @@ class Recorded:
     """Standard deviation of the noise, which no method but Sage is told."""
     model: str
     """What Sage takes outcomes to be linear in."""
+    ends: tuple[float, float] | None = None
+    """Between what values lie, where that is known of any such table; it is for ``told`` alone."""
 
     @property
     def table(self) -> Table:
@@ -156,7 +161,8 @@ class Recorded:
 def suzuki() -> Recorded:
     runs = pw.data.suzuki()
     names = ("temperature", "pd", "arbpin", "k3po4")
-    return Recorded({name: runs.numbers(name) for name in names}, runs.numbers("yield"), 2.0, "quadratic")
+    columns = {name: runs.numbers(name) for name in names}
+    return Recorded(columns, runs.numbers("yield"), 2.0, "quadratic", _YIELDS)
 
 
 @cache
@@ -164,7 +170,7 @@ def arylation() -> Recorded:
     runs = pw.data.arylation()
     columns: dict[str, Any] = {name: list(runs.text(name)) for name in ("Base", "Ligand", "Solvent")}
     columns |= {name: runs.numbers(name) for name in ("Concentration", "Temp_C")}
-    return Recorded(columns, runs.numbers("yield"), 2.0, "main")
+    return Recorded(columns, runs.numbers("yield"), 2.0, "main", _YIELDS)
 
 
 def quadratic(seed: int) -> Recorded:
@@ -278,20 +284,27 @@ class Bench:
         return float(self.table.values.max() - self.table.values[item])
 
 
-def guess(bench: Bench) -> Iterator[tuple[int, int]]:
+def guess(bench: Bench, ends: tuple[float, float] | None = None) -> Iterator[tuple[int, int]]:
     """A campaign for each number of runs, since the last batch is planned as the last; what goes before is the same."""
     problem = bench.table.problem(bench.rows, 1.0)
     columns, data = columns_of(problem), Measurements.empty(problem.n_probes)
     for step in itertools.count():
-        belief = _belief(columns, data) if data.n else None
+        belief = _belief(columns, data, ends) if data.n else None
         if data.n + bench.batch in CHECKS:
             ended = data + _outcomes(bench, problem, belief, step, last=True)
-            yield ended.n, _belief(columns, ended).best
+            yield ended.n, _belief(columns, ended, ends).best
         data = data + _outcomes(bench, problem, belief, step, last=False)
 
 
-def _belief(columns: Columns, data: Measurements) -> Belief:
-    return believed(columns, data, relative=np.ones(columns.n_probes))
+def told(bench: Bench) -> Iterator[tuple[int, int]]:
+    """With the range of values known."""
+    if bench.table.ends is None:
+        raise SystemExit("told is for tables of yields alone; leave it out, or choose --tables suzuki,arylation.")
+    return guess(bench, bench.table.ends)
+
+
+def _belief(columns: Columns, data: Measurements, ends: tuple[float, float] | None) -> Belief:
+    return believed(columns, data, relative=np.ones(columns.n_probes), range=ends)
 
 
 def _outcomes(bench: Bench, problem: pw.Problem, belief: Belief | None, step: int, last: bool) -> Measurements:
@@ -421,6 +434,7 @@ def baybe(bench: Bench) -> Iterator[tuple[int, int]]:
 
 METHODS: dict[str, Callable[[Bench], Iterator[tuple[int, int]]]] = {
     "guess": guess,
+    "told": told,
     "sage": sage,
     "ridge": lambda bench: _fitted(bench, greedy=True),
     "random": lambda bench: _fitted(bench, greedy=False),

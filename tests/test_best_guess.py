@@ -251,6 +251,49 @@ def test_where_no_search_is_played_it_is_said_why(tmp_path: Path, table: Path) -
     assert "Confidence in the best guess after 16 measurements" in said
 
 
+@pytest.mark.parametrize("outcome", [pw.Gaussian(1.0), pw.Bounded(-20, 70)])
+def test_predictions_stay_among_values_that_items_can_have(outcome: pw.Gaussian | pw.Bounded) -> None:
+    problem = pw.Problem.from_tables(SPACE, outcome=outcome)
+    algorithm = pw.BestGuess(16, 8, low=35, high=60)
+    values = np.clip(VALUES, 35.0, 60.0)
+    result = pw.identify(problem, measure=lambda probes: values[probes], algorithm=algorithm, seed=0)
+    assert result.prediction is not None
+    assert 35.0 <= result.prediction.mean.min() < result.prediction.mean.max() <= 60.0
+    assert 35.0 <= result.prediction.low < result.prediction.high <= 60.0
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        ({"low": 3.0, "high": 3.0}, r"from low to a higher high, got 3\.0 to 3\.0"),
+        ({"high": np.nan}, r"from low to a higher high, got -inf to nan"),
+        ({"low": "none"}, r"low must be a number, got 'none'"),
+    ],
+)
+def test_a_range_of_values_is_checked(wrong: dict[str, Any], why: str) -> None:
+    with pytest.raises(pw.InvalidAlgorithm, match=why):
+        pw.BestGuess(16, **wrong)
+
+
+def test_a_range_of_outcomes_is_one_of_values(tmp_path: Path, table: Path) -> None:
+    """What ``--outcome-range`` refuses is not predicted; forecasts are played on values from anywhere."""
+    path, given = str(tmp_path / "a.campaign"), ("--sigma", "1", "--budget", "16", "--max-batch", "8", "--seed", "0")
+    made = run("new", path, "--probes", str(table), *given, "--outcome-range", "0", "100")
+    assert made.exit_code == 0, made.output
+    assert pw.Campaign.open(path).algorithm == pw.BestGuess(16, 8, low=0.0, high=100.0)
+    plain = run("new", str(tmp_path / "b.campaign"), "--probes", str(table), *given)
+    assert pw.Campaign.open(tmp_path / "b.campaign").algorithm == pw.BestGuess(16, 8)
+    start = "Confidence in the best guess"
+    assert (
+        made.output[made.output.index(start) :].replace("a.campaign", "b.campaign")
+        == plain.output[plain.output.index(start) :]
+    )
+    problem, goal = pw.Problem(np.eye(3)), pw.BestItem(0.05)
+    assert attaining(problem, goal, pw.BestGuess(30, 15, low=900.0), 6.0) == attaining(
+        problem, goal, pw.BestGuess(30, 15), 6.0
+    )
+
+
 @pytest.mark.parametrize("other", [("--algorithm", "rage"), ("--rounds", "4"), ("--min-batch", "4")])
 def test_a_budget_has_a_plan_of_its_own(tmp_path: Path, table: Path, other: tuple[str, str]) -> None:
     path = str(tmp_path / "a.campaign")

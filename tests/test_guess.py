@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 
 import numpy as np
@@ -239,6 +240,16 @@ def test_means_of_clipped_values_are_those_of_draws() -> None:
     np.testing.assert_allclose(variance, clipped.var(axis=0), rtol=0.02)
 
 
+@pytest.mark.parametrize("ends", [(-np.inf, 0.7), (0.2, np.inf), (-np.inf, np.inf)])
+def test_one_end_of_a_range_may_be_unknown(ends: tuple[float, float]) -> None:
+    belief = believed(COLUMNS, data(np.array([0, 50]), np.array([0.0, 1.0])), relative=np.ones(108), range=ends)
+    mean, variance = belief._clipped(np.array([0.1, 0.8]), np.array([1.0, 0.5]))
+    draws = np.random.default_rng(0).normal(size=(200_000, 2))
+    clipped = np.clip(belief.centre + belief.scale * (np.array([0.1, 0.8]) + np.sqrt([1.0, 0.5]) * draws), *ends)
+    np.testing.assert_allclose(mean, clipped.mean(axis=0), atol=2e-3)
+    np.testing.assert_allclose(variance, clipped.var(axis=0), rtol=0.02)
+
+
 def limits(problem: pw.Problem = PROBLEM, **changed: object) -> dict:
     n = problem.n_probes
     return {"room": np.full(n, np.inf), "relative": np.ones(n), "cost": np.ones(n), "replicates": None} | changed
@@ -308,7 +319,32 @@ def test_the_gain_of_a_measurement_is_its_knowledge_gradient(sign: float) -> Non
     view = _View(means, inner, inner, inner, noise)
     told = np.abs(inner[0] - inner[1]) / np.sqrt(np.diag(inner) + noise)
     wanted = told * np.exp(-0.5 * (0.7 / told) ** 2) / np.sqrt(2.0 * np.pi) - 0.7 * ndtr(-0.7 / told)
-    np.testing.assert_allclose(view.gain(sign, np.random.default_rng(0)), wanted, atol=0.005)
+    np.testing.assert_allclose(view.gain(sign, np.inf, np.random.default_rng(0)), wanted, atol=0.005)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_what_is_beyond_all_values_is_no_gain(sign: float) -> None:
+    inner = np.array([[1.0, 0.3], [0.3, 2.0]])
+    means, noise = np.tile(sign * np.array([[0.7], [0.0]]), 40_000), np.array([0.5, 1.0])
+    view = _View(means, inner, inner, inner, noise)
+    told = sign * inner / np.sqrt(np.diag(inner) + noise)
+    draws = np.random.default_rng(1).normal(size=(200_000, 1, 1))
+    after = np.minimum((np.array([[0.7], [0.0]]) + draws * told).max(axis=1), 0.9).mean(axis=0)
+    np.testing.assert_allclose(view.gain(sign, 0.9, np.random.default_rng(0)), after - 0.7, atol=0.005)
+    np.testing.assert_array_equal(view.gain(sign, -99.0, np.random.default_rng(0)), 0.0)
+
+
+@pytest.mark.parametrize(("sign", "good", "bad"), [(1.0, 1.0, -5.0), (-1.0, -1.0, 5.0)])
+def test_a_limit_is_the_good_end_of_the_range(sign: float, good: float, bad: float) -> None:
+    rows, outcomes = np.arange(0, 108, 9), sign * np.linspace(-1.0, 0.9, 12)
+    told = functools.partial(believed, COLUMNS, data(rows, outcomes), relative=np.ones(108), sign=sign)
+    ends = (min(good, bad), max(good, bad))
+    limited = told(range=ends)
+    assert sign * limited.limit * limited.scale + limited.centre == pytest.approx(good)
+    assert told().limit == told(range=(bad, np.inf) if sign > 0 else (-np.inf, bad)).limit == np.inf
+    plan = functools.partial(next_batch, size=8, last=True, **limits())
+    free, short = (plan(own, rng=np.random.default_rng(0)).gain for own in (told(), limited))
+    assert 0.0 < short < 0.1 + 1e-9 < free  # from 0.9 to 1.0 at most
 
 
 def test_where_no_measurement_can_change_the_guess_all_are_learned_of() -> None:

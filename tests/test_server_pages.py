@@ -311,7 +311,8 @@ def test_a_campaign_with_every_setting(visitor: Visitor, tmp_path: Path, serving
     checked = visitor.form(where, fields | budget | plain, page=where)
     mark = re.findall(r'name="checked" value="(\w+)"', checked.text)[0]
     visitor.form(where, fields | budget | plain | {"act": "create", "checked": mark}, page=where)
-    assert "budget=30" in repr(pw.Campaign.open(Path(serving.place) / "budget.campaign").algorithm)
+    planned = pw.BestGuess(30, max_batch=24, max_replicates=3, low=0.0, high=100.0)
+    assert pw.Campaign.open(Path(serving.place) / "budget.campaign").algorithm == planned
 
 
 def test_the_page_and_the_interface_offer_what_the_command_offers() -> None:

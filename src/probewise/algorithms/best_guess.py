@@ -44,7 +44,7 @@ class Guessed:
     relative: Array
     """(n,): the noise of each probe in units of that of a typical one."""
     range: tuple[float, float] | None
-    """Ends of the range of outcomes, where they are known."""
+    """Ends of the range of values, where they are known."""
     sign: float
     """-1 if low outcomes are wanted."""
 
@@ -75,6 +75,10 @@ class BestGuess(Algorithm[Guessed]):
     """Measurements that can be made at once; None for a twelfth of the budget."""
     max_replicates: int | None = None
     """Measurements of one probe in a batch at most."""
+    low: float = -math.inf
+    """No item has a value below it, as far as is known; guesses rely on it, the accounts do not."""
+    high: float = math.inf
+    """No item has a value above it, likewise."""
 
     name: ClassVar[str] = "best-guess"
     summary: ClassVar[str] = "A budget planned for the best guess, by a shrunken second-order model; judged by Sage."
@@ -93,6 +97,12 @@ class BestGuess(Algorithm[Guessed]):
     def __post_init__(self) -> None:
         if isinstance(self.budget, bool) or not isinstance(self.budget, int) or self.budget < 1:
             raise InvalidAlgorithm(f"a budget must be a whole number of at least 1, got {self.budget!r}.")
+        for name in ("low", "high"):
+            if isinstance(own := getattr(self, name), bool) or not isinstance(own, int | float):
+                raise InvalidAlgorithm(f"{name} must be a number, got {own!r:.80}.")
+            object.__setattr__(self, name, float(own))
+        if not self.low < self.high:
+            raise InvalidAlgorithm(f"values range from low to a higher high, got {self.low!r} to {self.high!r}.")
         self.limits  # noqa: B018  raises if they do not fit together
 
     @property
@@ -107,7 +117,7 @@ class BestGuess(Algorithm[Guessed]):
 
     def init(self, problem: Problem, goal: Goal) -> Guessed:
         """Nothing known."""
-        return _started(problem, _SAGE.init(problem, goal))
+        return self._started(problem, _SAGE.init(problem, goal))
 
     def memo(self, problem: Problem, goal: Goal) -> dict[str, Any] | None:
         """What Sage keeps."""
@@ -115,7 +125,7 @@ class BestGuess(Algorithm[Guessed]):
 
     def resume(self, problem: Problem, goal: Goal, memo: Mapping[str, Any]) -> Guessed:
         """The state of ``init`` with what Sage kept."""
-        return _started(problem, _SAGE.resume(problem, goal, memo))
+        return self._started(problem, _SAGE.resume(problem, goal, memo))
 
     def check_memo(self, problem: Problem, goal: Goal, memo: Mapping[str, Any]) -> None:
         """As Sage checks it."""
@@ -184,6 +194,13 @@ class BestGuess(Algorithm[Guessed]):
             max(self.budget - state.data.n, 0), belief.columns.described,
         )  # fmt: skip
 
+    def _started(self, problem: Problem, judged: Any) -> Guessed:
+        relative = problem.sigma / float(np.median(problem.sigma))
+        low, high = problem.outcome.ends or (-math.inf, math.inf)
+        ends = max(self.low, low), min(self.high, high)
+        known = ends if any(math.isfinite(end) for end in ends) else None
+        return Guessed(judged, columns_of(problem), relative, known, problem.sign)
+
     def _size(self, left: int) -> int:
         """Measurements of the next of equal batches, if so many are left."""
         most = self.max_batch or -(-self.budget // _BATCHES)
@@ -207,8 +224,3 @@ class BestGuess(Algorithm[Guessed]):
 
 _SAGE = Sage(scattered=False)
 """The judge; its rounds are planned here, so that its settings do not matter."""
-
-
-def _started(problem: Problem, judged: Any) -> Guessed:
-    relative = problem.sigma / float(np.median(problem.sigma))
-    return Guessed(judged, columns_of(problem), relative, problem.outcome.ends, problem.sign)

@@ -93,7 +93,7 @@ _UNSAID = (
     type=NUMBER,
     nargs=2,
     metavar="LOW HIGH",
-    help="Refuse outcomes outside this range, as typing errors.",
+    help="Refuse outcomes outside this range, as typing errors. With --budget, predictions stay within it.",
 )
 @click.option(
     "--outcome-name",
@@ -171,9 +171,11 @@ def command(
 
     store, quantity = _free(path), Quantity(outcome_name, unit)
     check_share(amendments)
+    if outcome_range is not None and outcome_range[0] >= outcome_range[1]:
+        raise click.UsageError(f"--outcome-range must be LOW below HIGH, got {outcome_range[0]:g} {outcome_range[1]:g}")
     limits = {"max_batch": max_batch, "min_batch": min_batch, "max_replicates": max_replicates}
     if budget is not None:
-        algorithm = _budgeted(budget, algorithm, rounds, min_batch, matters)
+        algorithm = _budgeted(budget, algorithm, rounds, min_batch, matters, outcome_range)
     else:
         given = {"rounds": rounds, "gap": matters}
         algorithm = ",".join([algorithm, *(f"{name}={value}" for name, value in given.items() if value is not None)])
@@ -183,8 +185,6 @@ def command(
     goal = fitting(goal, problem)
     check(problem, goal, chosen)
     _check_gaps(gaps, goal)
-    if outcome_range is not None and outcome_range[0] >= outcome_range[1]:
-        raise click.UsageError(f"--outcome-range must be LOW below HIGH, got {outcome_range[0]:g} {outcome_range[1]:g}")
     span = outcome_range or (-math.inf, math.inf)
     odd = [*[_UNSAID] * source.noise_unsaid, *remarks(problem, span), *unforeseen(problem, goal, chosen)]
     with output.working("Forecasting", quiet=as_json), remembering():  # one design for the forecast and the campaign
@@ -321,13 +321,21 @@ _AROUND = (2.0, 1.0, 0.5)
 """Gaps that are forecast where one matters, in units of it."""
 
 
-def _budgeted(budget: int, algorithm: str, rounds: int | None, min_batch: int | None, matters: float | None) -> str:
+def _budgeted(
+    budget: int,
+    algorithm: str,
+    rounds: int | None,
+    min_batch: int | None,
+    matters: float | None,
+    ends: tuple[float, float] | None,
+) -> str:
     """The algorithm that plans for a budget; refused beside what it does not go with."""
     beside = {"--rounds": rounds, "--min-batch": min_batch, "--matters": matters}
     for option, given in (("--algorithm", algorithm != "sage"), *beside.items()):
         if given:
             raise click.UsageError(f"--budget has a plan of its own, which {option} does not go with; leave one out")
-    return f"best-guess,budget={budget}"
+    known = "" if ends is None else f",low={ends[0]!r},high={ends[1]!r}"
+    return f"best-guess,budget={budget}{known}"
 
 
 def _check_gaps(gaps: tuple[float, ...], goal: pw.Goal) -> None:

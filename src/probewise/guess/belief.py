@@ -20,6 +20,8 @@ from probewise.threads import few
 
 _CAUTION = 0.25
 """Spreads that are taken off the mean of an item before items are compared."""
+_FAR = 30.0
+"""Spreads beyond which a normal law has nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +97,7 @@ class Belief:
     scale: float
     """and as 1."""
     range: tuple[float, float] | None = None
-    """Ends of the range of outcomes, where they are known."""
+    """Ends of the range of values, where they are known; infinite where one is not."""
     sign: float = 1.0
     """-1 if low values are wanted."""
     alone: bool = False
@@ -125,6 +127,12 @@ class Belief:
         """The item with the highest mean, less a quarter of its spread: the highest of many is there by luck, too."""
         mean, spread = self.items
         return int(np.argmax(self.sign * mean - _CAUTION * spread))
+
+    @property
+    def limit(self) -> float:
+        """How good a value can be, with ``sign`` and in units of ``scale``; infinite if that is not known."""
+        low, high = self.range or (-math.inf, math.inf)
+        return self.sign * ((high if self.sign > 0 else low) - self.centre) / self.scale
 
     @property
     def for_plans(self) -> Belief:
@@ -162,18 +170,19 @@ class Belief:
         mean, spread = self.centre + self.scale * mean, self.scale * np.sqrt(variance)
         if self.range is None:
             return mean, spread**2
-        low, high = ((end - mean) / spread for end in self.range)
+        least, most = np.maximum(self.range[0], mean - _FAR * spread), np.minimum(self.range[1], mean + _FAR * spread)
+        low, high = (least - mean) / spread, (most - mean) / spread
         below, above = ndtr(low), ndtr(-high)
         one, two = _density(low), _density(high)
         inside = 1.0 - below - above
-        first = mean * inside + spread * (one - two) + self.range[0] * below + self.range[1] * above
+        first = mean * inside + spread * (one - two) + least * below + most * above
         second = (mean**2 + spread**2) * inside + 2.0 * mean * spread * (one - two)
-        second += spread**2 * (low * one - high * two) + self.range[0] ** 2 * below + self.range[1] ** 2 * above
+        second += spread**2 * (low * one - high * two) + least**2 * below + most**2 * above
         return first, np.maximum(second - first**2, 1e-12 * spread**2)
 
 
 def _density(x: Array) -> Array:
-    return np.asarray(np.exp(-0.5 * np.clip(x, -30.0, 30.0) ** 2) / math.sqrt(2.0 * math.pi))
+    return np.asarray(np.exp(-0.5 * np.clip(x, -_FAR, _FAR) ** 2) / math.sqrt(2.0 * math.pi))
 
 
 def believed(

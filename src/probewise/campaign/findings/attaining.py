@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from probewise.algorithms import Algorithm
+from probewise.algorithms import Algorithm, BestGuess
 from probewise.coordinates import Array, Counts
 from probewise.design import remembering
 from probewise.goals import Goal
@@ -48,6 +49,8 @@ def attaining(problem: Problem, goal: Goal, algorithm: Algorithm[Any], gap: floa
     """
     if why := _unplayed(problem, algorithm, gap):
         return why
+    if isinstance(algorithm, BestGuess):  # parameters are drawn from anywhere
+        algorithm = replace(algorithm, low=-math.inf, high=math.inf)
     found, right = [], 0
     with remembering(keep=True):
         for number in range(PLAYED):

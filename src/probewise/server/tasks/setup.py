@@ -205,7 +205,8 @@ def _algorithm(settings: Mapping[str, Any]) -> Algorithm[Any]:
                 raise pw.InvalidAlgorithm(
                     f"a budget has a plan of its own, which {words} cannot change; leave one out."
                 )
-        name, own = "best-guess", {"budget": settings["budget"]}
+        ends = zip(("low", "high"), settings.get("range") or (None, None), strict=True)
+        name, own = "best-guess", {"budget": settings["budget"], **{end: own for end, own in ends if own is not None}}
     else:
         given = {"rounds": settings.get("rounds"), "gap": settings.get("matters")}
         own = {key: value for key, value in given.items() if value is not None}

@@ -136,13 +136,16 @@ class Belief:
 
     @property
     def for_plans(self) -> Belief:
-        """What the likeliest form alone says: other forms are right less often, but would ask for most measurements."""
-        return replace(self, settings=self.planning, alone=True)
+        """What the likeliest form alone says: other forms are right less often, but would ask for most measurements.
+
+        Values have no range here: a prediction far beyond its end is to be tried first, not taken for granted.
+        """
+        return replace(self, settings=self.planning, alone=True, range=None)
 
     @property
     def for_hopes(self) -> Belief:
         """What all forms say when planning: how high items may be, while hardly anything is known."""
-        return replace(self, settings=self.planning)
+        return replace(self, settings=self.planning, range=None)
 
     @property
     def noise(self) -> float:

@@ -91,22 +91,14 @@ class _View:
         """(c,): what a measurement takes off the variance of one of the items in front."""
         return np.asarray(self.cross[item] ** 2 / self._variances)
 
-    def gain(self, sign: float, limit: float, rng: np.random.Generator) -> Array:
-        """(c,): by how much the highest mean, up to a limit, is expected to rise by a measurement.
-
-        That is its knowledge gradient.
-        """
+    def gain(self, sign: float, rng: np.random.Generator) -> Array:
+        """(c,): by how much the highest mean is expected to rise by a measurement (its knowledge gradient)."""
         means, learned = sign * self.means.T, self.cross / np.sqrt(self._variances)
         rise = np.zeros(learned.shape[1])
         for mean, size in zip(means, rng.standard_normal(len(means)), strict=True):
             step = size * learned
-            for highest in (np.maximum.reduce(mean[:, None] + step), np.maximum.reduce(mean[:, None] - step)):
-                rise += np.minimum(highest, limit)
-        return np.asarray(0.5 * rise / len(means) - self.highest(sign, limit))
-
-    def highest(self, sign: float, limit: float) -> float:
-        """The highest mean, up to a limit, on average over the draws."""
-        return float(np.minimum((sign * self.means).max(axis=0), limit).mean())
+            rise += np.maximum.reduce(mean[:, None] + step) + np.maximum.reduce(mean[:, None] - step)
+        return np.asarray(0.5 * rise / len(means) - means.max(axis=1).mean())
 
     @property
     def _variances(self) -> Array:
@@ -138,30 +130,30 @@ def next_batch(
 ) -> Batch:
     """At most ``size`` measurements, no more of a probe than its (n,) ``room`` and ``replicates`` allow.
 
-    In the last batch, each is the one by which, for its (n,) cost, the highest mean is expected to rise most, up to how
-    good a value can be, where that is known; if nothing was measured twice, the first is the row with the highest
-    outcome, which tells noise from what rows have to themselves. Before, it is the one that takes most off the variance
-    of how far the best item, whichever it is in draws from the belief, is ahead of the one that leads; but after a
-    first batch alone, see ``_hopeful``. Noise has the (n,) ``relative`` scales. The likeliest form of the model plans.
+    In the last batch, each is the one by which, for its (n,) cost, the highest mean is expected to rise most; if
+    nothing was measured twice, the first is the row with the highest outcome, which tells noise from what rows have to
+    themselves. Before, it is the one that takes most off the variance of how far the best item, whichever it is in
+    draws from the belief, is ahead of the one that leads; but after a first batch alone, see ``_hopeful``. Noise has
+    the (n,) ``relative`` scales. The likeliest form of the model plans.
     """
     room = room if replicates is None else np.minimum(room, replicates)
     new = np.setdiff1d(np.flatnonzero(room > 0), belief.data.rows)
     if not last and belief.data.rows.size <= size <= new.size:
-        return _hopeful(belief.for_hopes, size, new, relative, cost, rng)
+        return _hopeful(belief, size, new, relative, cost, rng)
     again = _standing_out(belief, room) if last and size > 1 and not belief.data.scatter[1] else None
-    belief, sign, limit = belief.for_plans, belief.sign, belief.limit
+    limit, belief = belief.limit, belief.for_plans
     mean, spread = belief.items
-    front = np.argsort(-(sign * mean + _OPTIMISM * spread), kind="stable")[:_FRONT]
+    front = np.argsort(-(belief.sign * mean + _OPTIMISM * spread), kind="stable")[:_FRONT]
     items, draws = belief.columns.items[front], -(-_DRAWS // len(belief.posteriors))
     choice = _choice(belief, items, np.flatnonzero(room > 0), draws, relative, rng)
     choice = choice if again is None else np.union1d(choice, again)
     views = _View.all(belief.posteriors, items, choice, draws, relative)
-    before = _highest(belief, views)
+    before = _highest(views, belief.sign, limit)
     counts, left = np.zeros(relative.size, dtype=np.int64), room[choice].copy()
     for step in np.arange(size):
         if not (free := left > 0).any():
             break
-        promise = np.sum([view.gain(sign, limit, rng) if last else view.promise(sign, rng) for view in views], axis=0)
+        promise = np.sum([(view.gain if last else view.promise)(belief.sign, rng) for view in views], axis=0)
         if step == 0 and again is not None:
             promise = (choice == again).astype(np.float64)
         elif promise[free].max() <= _NOTHING:  # the leader is not in doubt: learn of all
@@ -171,12 +163,12 @@ def next_batch(
         left[at] -= 1
         for view in views:
             view.measure(at, rng)
-    return Batch(counts, belief.scale * (_highest(belief, views) - before))
+    return Batch(counts, belief.scale * (_highest(views, belief.sign, limit) - before))
 
 
-def _highest(belief: Belief, views: Sequence[_View]) -> float:
-    """The highest mean, on average over all draws."""
-    return float(np.mean([view.highest(belief.sign, belief.limit) for view in views]))
+def _highest(views: Sequence[_View], sign: float, limit: float) -> float:
+    """The highest mean, but no higher than values can be, on average over all draws."""
+    return float(np.mean([np.minimum((sign * view.means).max(axis=0), limit) for view in views]))
 
 
 def _standing_out(belief: Belief, room: Array) -> int | None:
@@ -192,6 +184,7 @@ def _hopeful(belief: Belief, size: int, new: Rows, relative: Array, cost: Array,
     An item may be as high as two spreads above its mean. Each probe, and each item, counts once: while little is
     known, a batch tries many items that may be good, and measures each itself where it can.
     """
+    limit, belief = belief.limit, belief.for_hopes
     mean, spread = belief.items
     hope = belief.sign * mean + _OPTIMISM * spread
     front = np.argsort(-hope, kind="stable")[:_SAMPLE]
@@ -200,7 +193,7 @@ def _hopeful(belief: Belief, size: int, new: Rows, relative: Array, cost: Array,
     views = _View.all(belief.posteriors, items, probes, -(-_DRAWS // len(belief.posteriors)), relative)
     means = np.array([view.means[:, 0] for view in views])
     middle, between = means.mean(axis=0), means.var(axis=0)
-    before = _highest(belief, views)
+    before = _highest(views, belief.sign, limit)
     open_ = ~Powers.between(belief.columns, items, belief.data.rows).same.any(axis=1)
     same = Powers.between(belief.columns, items, probes).same
     counts, left = np.zeros(relative.size, dtype=np.int64), np.ones(probes.size, dtype=bool)
@@ -215,7 +208,7 @@ def _hopeful(belief: Belief, size: int, new: Rows, relative: Array, cost: Array,
         open_[item] = False
         for view in views:
             view.measure(at, rng)
-    return Batch(counts, belief.scale * (_highest(belief, views) - before))
+    return Batch(counts, belief.scale * (_highest(views, belief.sign, limit) - before))
 
 
 def _telling(posterior: Posterior, items: Rows, new: Rows, relative: Array, cost: Array, size: int) -> Rows:

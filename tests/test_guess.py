@@ -13,7 +13,7 @@ import probewise as pw
 from probewise.guess import belief as beliefs
 from probewise.guess.belief import believed
 from probewise.guess.columns import columns_of
-from probewise.guess.improvement import _View, first_batch, next_batch
+from probewise.guess.improvement import _hopeful, _promising, _View, first_batch, next_batch
 from probewise.guess.variances import Data, Settings, drawn, fitted
 from probewise.measurements import Measurements
 
@@ -411,6 +411,33 @@ def test_after_a_first_batch_new_rows_that_may_be_high_are_tried_once_each() -> 
     counts = next_batch(belief, 8, last=False, rng=np.random.default_rng(0), **limits(room=few)).counts
     assert counts.sum() == 8
     assert not counts[few == 0].any()
+
+
+@pytest.mark.parametrize("untried", [False, True])
+def test_half_of_a_second_batch_is_planned_as_later_ones_where_all_levels_were_measured(untried: bool) -> None:
+    """Ligand D is left out of the first batch, or not."""
+    ligand = np.repeat(np.arange(4), 27)
+    rows = np.arange(0, 81 if untried else 108, 10 if untried else 13)
+    assert set(ligand[rows]) == set(range(3 if untried else 4))
+    assert set(np.tile(np.repeat(np.arange(3), 9), 4)[rows]) == {0, 1, 2}  # every solvent
+    belief = believed(COLUMNS, data(rows, np.sin(rows)), relative=np.ones(108))
+    counts = next_batch(belief, 9, last=False, rng=np.random.default_rng(0), **limits()).counts
+    given, rng = np.zeros(108, dtype=np.int64), np.random.default_rng(0)
+    new = np.setdiff1d(np.arange(108), rows)
+    if not untried:
+        given = _promising(belief, 4, np.full(108, np.inf), np.ones(108), np.ones(108), False, rng).counts
+        assert given.sum() == 4
+        new = np.setdiff1d(new, np.flatnonzero(given))
+    rest = _hopeful(belief, 9 - int(given.sum()), given, new, np.ones(108), np.ones(108), rng)
+    np.testing.assert_array_equal(counts, rest.counts)
+    assert counts.sum() == 9
+    assert (counts >= given).all()
+    assert (rest.counts - given)[new].max() == 1
+    assert not (rest.counts - given)[rows].any()
+    assert (counts[ligand == 3].sum() >= 2) or not untried
+    new, nothing, rng = np.setdiff1d(np.arange(108), rows), np.zeros_like(given), np.random.default_rng(0)
+    hopes = _hopeful(belief, 9, nothing, new, np.ones(108), np.ones(108), rng).counts
+    assert np.array_equal(counts, hopes) == untried
 
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])

@@ -37,6 +37,11 @@ class Block:
         """How many main effects it counts for: one for a factor or a number."""
         return 1 if self.exclusive else self.main.shape[1]
 
+    @property
+    def levels(self) -> Rows:
+        """(rows,): the level of each row; only where features are levels."""
+        return np.asarray(np.argmax(self.main, axis=1))
+
     def powers(self, one: Rows, other: Rows) -> tuple[Array, ...]:
         """Σ_j (x_j x'_j)^k over the effects j of each of some rows and of others: k = 1, and 2 if there are more."""
         first, second = self.main[one], self.main[other]

@@ -133,13 +133,31 @@ def next_batch(
     In the last batch, each is the one by which, for its (n,) cost, the highest mean is expected to rise most; if
     nothing was measured twice, the first is the row with the highest outcome, which tells noise from what rows have to
     themselves. Before, it is the one that takes most off the variance of how far the best item, whichever it is in
-    draws from the belief, is ahead of the one that leads; but after a first batch alone, see ``_hopeful``. Noise has
-    the (n,) ``relative`` scales. The likeliest form of the model plans.
+    draws from the belief, is ahead of the one that leads. After a first batch alone, half of them are such, or none
+    where levels were not measured, and ``_hopeful`` finds the others. Noise has the (n,) ``relative`` scales. The
+    likeliest form of the model plans.
     """
     room = room if replicates is None else np.minimum(room, replicates)
     new = np.setdiff1d(np.flatnonzero(room > 0), belief.data.rows)
-    if not last and belief.data.rows.size <= size <= new.size:
-        return _hopeful(belief, size, new, relative, cost, rng)
+    if last or not belief.data.rows.size <= size <= new.size:
+        return _promising(belief, size, room, relative, cost, last, rng)
+    given = np.zeros(relative.size, dtype=np.int64)
+    if size > 1 and not _untried(belief, new):
+        given = _promising(belief, size // 2, room, relative, cost, last, rng).counts
+    left = np.setdiff1d(new, np.flatnonzero(given))
+    return _hopeful(belief, size - int(given.sum()), given, left, relative, cost, rng)
+
+
+def _untried(belief: Belief, new: Rows) -> bool:
+    """Whether a level can be measured that never was."""
+    levels = [block.levels for block in belief.columns.blocks if block.exclusive]
+    return any(np.setdiff1d(own[new], own[belief.data.rows]).size for own in levels)
+
+
+def _promising(
+    belief: Belief, size: int, room: Array, relative: Array, cost: Array, last: bool, rng: np.random.Generator
+) -> Batch:
+    """Measurements that tell most of which item is the best; in the last batch, those that raise the guess."""
     again = _standing_out(belief, room) if last and size > 1 and not belief.data.scatter[1] else None
     limit, belief = belief.limit, belief.for_plans
     mean, spread = belief.items
@@ -178,25 +196,33 @@ def _standing_out(belief: Belief, room: Array) -> int | None:
     return probe if room[probe] > 0 else None
 
 
-def _hopeful(belief: Belief, size: int, new: Rows, relative: Array, cost: Array, rng: np.random.Generator) -> Batch:
+def _hopeful(
+    belief: Belief, size: int, given: Counts, new: Rows, relative: Array, cost: Array, rng: np.random.Generator
+) -> Batch:
     """Of the items that were not measured, those that may be highest, and for each the new probe that tells most of it.
 
     An item may be as high as two spreads above its mean. Each probe, and each item, counts once: while little is
-    known, a batch tries many items that may be good, and measures each itself where it can.
+    known, a batch tries many items that may be good, and measures each itself where it can. The (n,) ``given``
+    measurements are in the batch already.
     """
     limit, belief = belief.limit, belief.for_hopes
     mean, spread = belief.items
     hope = belief.sign * mean + _OPTIMISM * spread
     front = np.argsort(-hope, kind="stable")[:_SAMPLE]
     items = belief.columns.items[front]
-    probes = _telling(belief.posteriors[len(belief.posteriors) // 2], items, new, relative, cost, size)
+    telling = _telling(belief.posteriors[len(belief.posteriors) // 2], items, new, relative, cost, size)
+    probes = np.union1d(telling, np.flatnonzero(given))
     views = _View.all(belief.posteriors, items, probes, -(-_DRAWS // len(belief.posteriors)), relative)
     means = np.array([view.means[:, 0] for view in views])
     middle, between = means.mean(axis=0), means.var(axis=0)
     before = _highest(views, belief.sign, limit)
     open_ = ~Powers.between(belief.columns, items, belief.data.rows).same.any(axis=1)
     same = Powers.between(belief.columns, items, probes).same
-    counts, left = np.zeros(relative.size, dtype=np.int64), np.ones(probes.size, dtype=bool)
+    counts, left = given.copy(), given[probes] == 0
+    for at in np.repeat(np.arange(probes.size), given[probes]).tolist():
+        open_ &= ~same[:, at]
+        for view in views:
+            view.measure(at, rng)
     for _ in np.arange(size):
         variances = np.mean([np.diag(view.inner) for view in views], axis=0) + between
         high = belief.sign * middle + _OPTIMISM * np.sqrt(np.maximum(variances, 0.0))

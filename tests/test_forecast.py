@@ -9,6 +9,7 @@ import pytest
 import probewise as pw
 from probewise.algorithms.base import Forecast
 from probewise.algorithms.sage.forecasting import DRAWS, PARAMETERS, even_race, race
+from probewise.campaign import Memory
 from probewise.campaign.findings.prospect import prospects, remarks, unforeseen
 from probewise.design import remembering
 from probewise.measurements import Measurements
@@ -106,6 +107,13 @@ def test_a_race_is_a_walk_with_the_lead_as_drift_and_noise():
     assert len(set(calm)) == 1
 
 
+def test_part_of_a_round_is_not_nothing():
+    campaign = pw.Campaign.create(Memory(), pw.Problem(np.eye(3)), seed=1)
+    campaign.tell({campaign.ask()["measurement"][0]: 0.5})
+    assert campaign.status().measurements == 1
+    assert campaign.status().unforeseen == "There is no forecast of what is left: no round is complete yet."
+
+
 def test_nothing_is_forecast_from_nothing():
     problem = pw.Problem(np.eye(3))
     assert pw.Sage().forecast(problem, GOAL, pw.Sage().init(problem, GOAL)) is None
@@ -119,7 +127,7 @@ def test_nothing_is_forecast_from_nothing():
     told = Measurements(np.array([2, 2, 2]), np.array([1.0, 0.6, 0.4]), np.ones(3))
     state = pw.Sage().tell(unknown, GOAL, pw.Sage().init(unknown, GOAL), told)
     assert "too few replicates yet to bound the noise" in pw.Sage().unforeseen(unknown, GOAL, state)
-    assert "nothing has been measured yet" in pw.Sage().unforeseen(problem, GOAL, pw.Sage().init(problem, GOAL))
+    assert "no round is complete yet" in pw.Sage().unforeseen(problem, GOAL, pw.Sage().init(problem, GOAL))
     assert pw.Rage().unforeseen(problem, GOAL) == "There is no forecast of what is left: rage makes none."
 
 

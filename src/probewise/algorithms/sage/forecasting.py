@@ -131,7 +131,7 @@ def unplayed(problem: Problem, goal: Goal, state: Any | None) -> str:
     if state is None:
         return ""
     if not state.data.n:
-        return "nothing has been measured yet"
+        return "no round is complete yet"
     if not math.isfinite(problem.outcome.bound(state.pool.pure_error, goal.delta)):
         return "there are too few replicates yet to bound the noise"
     return ""

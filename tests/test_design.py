@@ -233,7 +233,9 @@ def test_kiefer_wolfowitz(seed, n, d, rank):
     X = rng.standard_normal((n, min(rank, d))) @ rng.standard_normal((min(rank, d), d))
     r = min(n, rank, d)
     assert encloses(optimal_design(X, points(X), tol=1e-6), r)
-    assert encloses(optimal_design(X, pairs(np.vstack([X, -X])), tol=1e-6), 4 * r)
+    both = np.vstack([X, -X])
+    if pdist(both).min() > 1e-4 * np.abs(both).max():  # rounding may hide smaller differences, which are refused
+        assert encloses(optimal_design(X, pairs(both), tol=1e-6), 4 * r)
 
 
 @given(seed=seeds, n=st.integers(1, 40), d=st.integers(1, 6), costs=st.booleans(), own=st.booleans())
